@@ -18,7 +18,7 @@ fn the_demo_is_listed_on_a_fresh_machine() {
     home-ada  7 d ago   tide-tables  Which of my functions in ti…  sage-el         6  clean
     c61f09d4  8 d ago   lighthouse   The late fog horn             claude-code     2  clean
     f04b7e92  10 d ago  blog         A feed where everything was…  qwen-code       6  clean
-    91c5e7a0  12 d ago  lighthouse   Splitting the lamp controll…  native          7  clean
+    91c5e7a0  12 d ago  lighthouse   Splitting the lamp controll…  native          6  clean
     keepers@  12 d ago               Who has the rota for the op…  fluux          11  clean
     chat-7d2  12 d ago               Which way the buoys lie       ai-sdk          4  clean
     e6127d58  2 w ago   blog         The hour that happened twice  native          5  interrupted-prompt
@@ -234,7 +234,7 @@ fn calls_are_opened_line_by_line_and_failures_are_no_answers() {
     std::fs::write(env.work().join("c1.jsonl"), lines.join("\n")).unwrap();
     assert_snapshot!(env.run(&["show", "c1.jsonl", "--full"]).out, @r#"
     Hi
-    claude-code · c1 · clean
+    claude-code · c1 · interrupted-prompt
 
     ▌ you  15 Nov 2026 10:00 · u1
 

@@ -1,5 +1,6 @@
 //! Dividers between messages: gaps, compactions, rewinds, restores and errors.
 
+use scrollback::model::Part;
 use serde_json::Value;
 
 use super::plural;
@@ -14,6 +15,11 @@ pub(crate) fn rule(text: &str, look: &Look) -> String {
     let left = look.width.saturating_sub(width::of(text.trim_end()) + 6);
     let line = format!("── {} {}", text.trim_end(), "─".repeat(left.clamp(2, 40)));
     Paint { colour: look.colour }.dim(&line)
+}
+
+/// Whether a part that a message begins with stands before it: it is about the conversation, not about the message.
+pub(crate) fn is_before_message(part: &Part) -> bool {
+    matches!(part, Part::Data(data) if matches!(data.kind.as_str(), "compaction" | "rewind" | "restore"))
 }
 
 /// A `data-*` part as a divider, if it is one.
@@ -45,6 +51,15 @@ pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look)
             let files = data.get("files").and_then(Value::as_array).map_or(0, Vec::len);
             let what = format!("{} restored to {}", plural(files as u64, "file"), ids.short(text("target")));
             format!("{}\n", rule(&what, look))
+        }
+        "error" if text("kind") == "interrupted" => format!("{}\n", rule("interrupted", look)),
+        "error" if text("kind") == "api_error" => {
+            let attempts = match number("attempts").unwrap_or(1) {
+                1 => "1 retry".to_owned(),
+                attempts => format!("{attempts} retries"),
+            };
+            let why = if text("text").is_empty() { String::new() } else { format!(": {}", text("text")) };
+            format!("{}\n", paint.red(&format!("✗ {attempts}{why}")))
         }
         "error" => {
             let content = clean::text(text("text")).into_owned();

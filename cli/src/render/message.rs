@@ -1,6 +1,6 @@
 //! A message: its header and its parts.
 
-use scrollback::model::{DataPart, Message, Part, Role, json};
+use scrollback::model::{DataPart, Display, Message, Part, Role, json};
 use serde_json::Value;
 
 use super::reaction::{self, Reaction};
@@ -43,11 +43,26 @@ impl<'a> Renderer<'a> {
 
     /// Renders a message, with lines such as reactions under it.
     pub(crate) fn message(&mut self, message: &Message, under: &[String]) -> String {
-        let mut out = self.header(message);
+        let display = display(message);
+        let between = message.parts.iter().take_while(|part| divider::is_before_message(part)).count();
+        let mut out: String = message.parts[..between].iter().map(|part| self.part(part) + "\n").collect();
+        match &display {
+            // It follows the command that printed it.
+            Some(Display::Output { .. }) => {}
+            _ if between == message.parts.len() && between > 0 => {}
+            _ => out += &self.header(message),
+        }
         let mut after_tool = false;
         let failure = failure(message);
-        for (at, part) in message.parts.iter().enumerate() {
+        let shown = display.map(|display| self.display(&display)).unwrap_or_default();
+        if !shown.is_empty() && !out.is_empty() && !out.ends_with("\n\n") {
+            out.push('\n');
+        }
+        out += &shown;
+        for (at, part) in message.parts.iter().enumerate().skip(between) {
             let text = match part {
+                // What the model sees instead.
+                Part::Text(_) if !shown.is_empty() => String::new(),
                 Part::Text(text) if failure == Some(at) => {
                     let error = serde_json::json!({"text": text.text});
                     divider::of_part("error", &error, self.ids, &self.look).unwrap_or_default()
@@ -133,6 +148,29 @@ impl<'a> Renderer<'a> {
         }
     }
 
+    /// What a person typed, ran or saw.
+    fn display(&self, display: &Display) -> String {
+        match display {
+            Display::Typed { text } => self.prose(text),
+            Display::Command { text } => format!("  {}\n", clean::line(text)),
+            Display::Shell { text, output } => {
+                let command = self.printed(&format!("! {text}"), |line| line.to_owned());
+                let output = self.printed(output, |line| self.paint().dim(line));
+                if output.is_empty() { command } else { format!("{command}\n{output}") }
+            }
+            Display::Output { text, errors } => {
+                self.printed(text, |line| self.paint().dim(line)) + &self.printed(errors, |line| self.paint().red(line))
+            }
+            Display::Notification { text } => self.printed(text, |line| self.paint().dim(line)),
+            Display::Interrupted => String::new(),
+        }
+    }
+
+    /// Lines as a program printed them.
+    fn printed(&self, text: &str, style: impl Fn(&str) -> String) -> String {
+        clean::text(text).trim_end().lines().map(|line| format!("  {}\n", style(line))).collect()
+    }
+
     fn prose(&self, text: &str) -> String {
         let inner = Look { width: self.look.width.saturating_sub(2), ..self.look };
         indent(&markdown::render(text, &inner))
@@ -195,6 +233,12 @@ impl<'a> Renderer<'a> {
     fn paint(&self) -> Paint {
         Paint { colour: self.look.colour }
     }
+}
+
+/// How people see a message whose text is what the model sees.
+pub(crate) fn display(message: &Message) -> Option<Display> {
+    let display = message.metadata.as_ref()?.get("display")?;
+    serde_json::from_value(display.clone()).ok()
 }
 
 /// The position of the error text: the last text of a failed message, unless another part describes the error.

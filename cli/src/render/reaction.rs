@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-use scrollback::model::{Message, Part, Role};
+use scrollback::model::{Display, Message, Part, Role};
 use scrollback::view::Conversation;
 use serde_json::Value;
 
@@ -132,7 +132,13 @@ pub(crate) fn author(message: &Message) -> String {
     let author = match message.role {
         Role::User => metadata("sender").unwrap_or("you"),
         Role::Assistant => metadata("model").unwrap_or("assistant"),
+        Role::System if is_of_person(message) => "you",
         Role::System => metadata("sender").unwrap_or("system"),
     };
     author.to_owned()
+}
+
+/// Whether it is a command that a person ran.
+fn is_of_person(message: &Message) -> bool {
+    matches!(super::message::display(message), Some(Display::Command { .. } | Display::Shell { .. }))
 }

@@ -1,4 +1,5 @@
-//! Codex: one JSONL file per session, `~/.codex/sessions/<year>/<month>/<day>/rollout-<time>-<session id>.jsonl`.
+//! Codex: one JSONL file per session, `~/.codex/sessions/<year>/<month>/<day>/rollout-<time>-<session id>.jsonl`, and a
+//! further one, `…-<session id>_<segment id>.jsonl`, each time a person goes back in the conversation.
 //!
 //! `response_item` lines are the conversation; `event_msg` lines repeat it for its interface and are side records.
 //! The facts, with the versions they were seen in: docs/dialects/codex.md.
@@ -7,19 +8,21 @@ mod body;
 mod context;
 mod file_name;
 mod line;
+mod local;
 mod part;
 mod record_class;
 mod tool_output;
 mod write;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use file_name::RolloutFileName;
 
-use super::{Dialect, Event, RepeatedId, ResultOrder, Traits};
+use super::{Dialect, Event, IndexTitle, RepeatedId, ResultOrder, Traits};
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
+use crate::model::lenient::RawObject;
 use crate::model::record::Body;
 
 /// The Codex dialect.
@@ -67,6 +70,20 @@ impl Dialect for Codex {
 
     fn session_id_from_path(&self, path: &Path) -> Option<String> {
         RolloutFileName::parse(path.file_name()?.to_str()?).map(|name| name.session.to_owned())
+    }
+
+    fn segment_from_path(&self, path: &Path) -> Option<String> {
+        RolloutFileName::parse(path.file_name()?.to_str()?)?.segment.map(str::to_owned)
+    }
+
+    fn title_index(&self, root: &Path) -> Option<PathBuf> {
+        Some(root.parent()?.join("session_index.jsonl"))
+    }
+
+    fn title_from_index(&self, line: &str) -> Option<IndexTitle> {
+        let line: RawObject<'_> = serde_json::from_str(line).ok()?;
+        let at = line.text("updated_at").and_then(|at| at.parse().ok());
+        Some(IndexTitle { session: line.string("id")?, text: line.string("thread_name")?, at })
     }
 
     fn is_at_or_after(&self, id: &str, mark: &str) -> bool {

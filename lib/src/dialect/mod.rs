@@ -114,6 +114,21 @@ pub trait Dialect: Sync {
         None
     }
 
+    /// The name of the part of a session that a file holds, if the session began in another file.
+    fn segment_from_path(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
+    /// The file with titles of all sessions below `root`, the folder of a layout, if the agent keeps one.
+    fn title_index(&self, _root: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// The title in a line of that file.
+    fn title_from_index(&self, _line: &str) -> Option<IndexTitle> {
+        None
+    }
+
     /// The folder of a session's file backups, if the agent keeps them in one; `log` is the session's file in `store`.
     fn file_history(&self, _store: &Path, _log: &Path) -> Option<PathBuf> {
         None
@@ -130,6 +145,17 @@ pub trait Dialect: Sync {
     fn gemini_contents(&self, _text: &str) -> Option<Vec<serde_json::Value>> {
         None
     }
+}
+
+/// A title in an agent's list of titles.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexTitle {
+    /// The session's id.
+    pub session: String,
+    /// The title, which a person typed.
+    pub text: String,
+    /// When it was given.
+    pub at: Option<jiff::Timestamp>,
 }
 
 /// Facts about all files of a dialect.

@@ -28,6 +28,10 @@ pub struct Writer {
     pub can_restart: bool,
     /// Whether its records have a field for the kind of user.
     pub has_user_type: bool,
+    /// Whether it can store how people see a message ([`Content::display`]); otherwise what the agent sent is a prompt.
+    ///
+    /// [`Content::display`]: crate::model::record::Content::display
+    pub stores_display: bool,
     /// Whether a session is with a person or a room, and names them.
     pub is_with_somebody: bool,
     /// The path of a new session's file, below the store; or why the session cannot be stored.
@@ -61,6 +65,7 @@ impl Writer {
             takes_any_id: false,
             can_restart: false,
             has_user_type: false,
+            stores_display: false,
             is_with_somebody: false,
             place,
             header: |_| Vec::new(),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::model::message::Part;
+use crate::model::message::{DataPart, Part};
 use crate::model::message::keys::object;
 use crate::model::record::{Compaction, Content, RecordId, Restore, Rewind};
 
@@ -36,6 +36,18 @@ pub(crate) fn compaction_of(parts: &[Part]) -> Compaction {
 /// A failure of the agent.
 pub(crate) fn failure(record: &str, content: &Content) -> Part {
     part(record, "error", json!({"kind": content.error, "text": content.text()}))
+}
+
+/// Whether a part describes a failure of the same kind.
+pub(crate) fn is_failure_of(part: &DataPart, content: &Content) -> bool {
+    part.kind == "error" && part.data["kind"].as_str() == content.error.as_deref()
+}
+
+/// Adds a further failed attempt to the part that describes the ones before it.
+pub(crate) fn add_retry(part: &mut DataPart, content: &Content) {
+    let attempts = part.data["attempts"].as_u64().unwrap_or(1);
+    part.data["attempts"] = (attempts + 1).into();
+    part.data["text"] = content.text().into();
 }
 
 /// The text of a part that describes a failure.

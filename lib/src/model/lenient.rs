@@ -47,6 +47,44 @@ pub(crate) enum ObjectOrText<'a, T> {
 #[derive(Debug, Clone)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
+/// The objects of a JSON array, or a JSON string.
+#[derive(Debug, Clone)]
+pub(crate) enum ListOrText<'a, T> {
+    List(Vec<T>),
+    Text(Cow<'a, str>),
+}
+
+impl<T> ListOrText<'_, T> {
+    /// The objects, if it is an array.
+    pub(crate) fn list(&self) -> &[T] {
+        match self {
+            ListOrText::List(items) => items,
+            ListOrText::Text(_) => &[],
+        }
+    }
+
+    pub(crate) fn into_list(self) -> Vec<T> {
+        match self {
+            ListOrText::List(items) => items,
+            ListOrText::Text(_) => Vec::new(),
+        }
+    }
+
+    /// The string, if it is one.
+    pub(crate) fn text(&self) -> Option<&str> {
+        match self {
+            ListOrText::List(_) => None,
+            ListOrText::Text(text) => Some(text),
+        }
+    }
+}
+
+impl<T> Default for ListOrText<'_, T> {
+    fn default() -> Self {
+        ListOrText::List(Vec::new())
+    }
+}
+
 impl<T> Default for Object<T> {
     fn default() -> Self {
         Object(None)
@@ -229,6 +267,15 @@ impl<'de, T: Deserialize<'de>> Shape<'de> for List<T> {
     }
 }
 
+impl<'de: 'a, 'a, T: Deserialize<'de>> Shape<'de> for ListOrText<'a, T> {
+    fn text(text: Cow<'de, str>) -> Self {
+        ListOrText::Text(text)
+    }
+    fn list<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
+        <List<T> as Shape>::list(seq).map(|items| ListOrText::List(items.0))
+    }
+}
+
 /// The usual number of fields of an object: to grow a list costs more than to fill it.
 const USUAL_FIELDS: usize = 8;
 
@@ -380,4 +427,5 @@ deserialize_any_shape! {
     ['de, T: Deserialize<'de>] Object<T>;
     ['de, T: Deserialize<'de>] List<T>;
     ['de: 'a, 'a, T: Deserialize<'de> + Default] ObjectOrText<'a, T>;
+    ['de: 'a, 'a, T: Deserialize<'de>] ListOrText<'a, T>;
 }

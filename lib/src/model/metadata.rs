@@ -27,6 +27,7 @@ pub(crate) struct MessageMetadata {
     todos: Option<Value>,
     thinking: Option<Value>,
     sender: Option<String>,
+    display: Option<Value>,
     pub(crate) error: bool,
     /// The agent's own metadata. It has precedence over what we collected.
     own: Map<String, Value>,
@@ -43,6 +44,7 @@ impl MessageMetadata {
         self.thinking =
             content.thinking.and_then(|thinking| serde_json::to_value(thinking).ok()).or(self.thinking.take());
         self.sender = content.sender.or(self.sender.take());
+        self.display = content.display.and_then(|display| serde_json::to_value(display).ok()).or(self.display.take());
         self.own.extend(content.metadata);
     }
 
@@ -62,6 +64,7 @@ impl MessageMetadata {
             "todos": self.todos,
             "thinking": self.thinking,
             "sender": self.sender,
+            "display": self.display,
             "error": self.error.then_some(true),
         }));
         let mut metadata = self.own.clone();

@@ -3,6 +3,7 @@
 //! A dialect turns its own JSON into a [`Body`]; nothing after it looks at an agent's JSON again.
 
 mod content;
+mod display;
 mod snapshot;
 mod usage;
 
@@ -14,6 +15,7 @@ use serde_json::{Map, Value};
 use crate::model::lenient;
 use crate::model::message::Part;
 pub(crate) use content::ContentItem;
+pub use display::Display;
 pub use snapshot::{After, Before, FileState, Snapshot};
 pub use usage::{Cost, Usage};
 
@@ -207,6 +209,17 @@ impl Body {
         message.unwrap_or_else(|| Body::from_json(kind, json))
     }
 
+    /// The same for a format that cannot store how people see it: what was sent to the model in a person's name is a prompt.
+    pub(crate) fn without_display(mut self) -> Body {
+        let display = self.content_mut().and_then(|content| content.display.take());
+        match self {
+            Body::System(content) if display.is_some() && content.to_model => {
+                Body::User(Content { to_model: false, error: None, ..content })
+            }
+            body => body,
+        }
+    }
+
     /// The message, for the kinds that hold one.
     pub fn content(&self) -> Option<&Content> {
         match self {
@@ -253,6 +266,8 @@ pub struct Content {
     pub thinking: Option<Thinking>,
     /// The sender, in a room.
     pub sender: Option<String>,
+    /// How people see it, where that is not what the model sees.
+    pub display: Option<Display>,
     /// The kind of failure that it reports.
     pub error: Option<String>,
     /// Further metadata of the agent, unchanged.

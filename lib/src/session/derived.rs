@@ -32,6 +32,11 @@ impl Session {
         let rules = TreeRules { repeated_id: traits.repeated_id, bridge_within, whole: self.whole };
         let mut facts = self.skeleton.facts.clone();
         facts.fall_back_on(self.sidecar.clone());
+        if let Some(title) = &self.source.index_title
+            && title.at.is_none_or(|at| facts.titled_at.is_none_or(|known| known <= at.as_microsecond()))
+        {
+            facts.add_title(Title { text: title.text.clone(), source: TitleSource::Manual });
+        }
         let itself = self.source.name();
         facts.parent_session.take_if(|parent| facts.session.as_ref() == Some(parent) || *parent == itself);
         self.skeleton.mark_sidechains(facts.parent_session.is_some());

@@ -8,7 +8,7 @@ use crate::model::divider;
 use crate::model::error::Result;
 use crate::model::message::{Message, Part, Role, SteeringPart};
 use crate::model::metadata::MessageMetadata;
-use crate::model::record::{Body, Compaction, Content, Kind, ToolNote, ToolResult};
+use crate::model::record::{Body, Compaction, Content, Display, Kind, ToolNote, ToolResult};
 use crate::model::settle::{annotate, done, orphan, settle, take_first_final};
 use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
@@ -124,8 +124,15 @@ impl MessageBuilder {
     }
 
     fn fail(&mut self, record: RecordRef<'_>, content: Content) {
-        self.parts.push(divider::failure(&record.id(), &content));
-        self.about.error = true;
+        let is_stopped = content.display == Some(Display::Interrupted);
+        match self.parts.last_mut() {
+            Some(Part::Data(known)) if record.is_side() && divider::is_failure_of(known, &content) => {
+                divider::add_retry(known, &content);
+            }
+            _ => self.parts.push(divider::failure(&record.id(), &content)),
+        }
+        self.about.error |= !record.is_side() && !is_stopped;
+        let content = Content { display: None, ..content };
         self.about.add(record.at(), content);
     }
 

@@ -68,6 +68,12 @@ impl<'b, 's> Conversation<'b, 's> {
         self.groups.len()
     }
 
+    /// How many messages a person or a model wrote: the agent's own notices and local commands do not count.
+    pub fn message_count(&self) -> usize {
+        let counts = |group: &&Group| group.role != Role::System || self.branch.records[group.first].is_message();
+        self.groups.iter().filter(counts).count()
+    }
+
     /// Whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()

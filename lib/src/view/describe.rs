@@ -8,7 +8,7 @@ use crate::model::error::Result;
 use crate::model::lenient::to_text;
 use crate::model::message::{Part, ToolPart};
 use crate::model::project;
-use crate::model::record::{Body, Kind, Outcome, RecordId, SessionId, TitleSource, ToolResult, Usage};
+use crate::model::record::{Body, Display, Kind, Outcome, RecordId, SessionId, TitleSource, ToolResult, Usage};
 use crate::session::read::open::ReadOptions;
 use crate::session::{Branch, RecordRef, Session};
 use crate::view::answers::{
@@ -63,7 +63,7 @@ impl Session {
             first_prompt,
             started: self.started(),
             updated: self.updated(),
-            message_count: counted(whole.map_or(0, |branch| Conversation::new(branch).len())),
+            message_count: counted(whole.map_or(0, |branch| Conversation::new(branch).message_count())),
             record_count: counted(self.records().len()),
             size_bytes: self.size_bytes()?,
             state: whole.map(|branch| self.state(branch)),
@@ -190,7 +190,19 @@ impl Session {
             }
             found = found.or(Some(text).filter(|text| !text.is_empty()));
         }
-        Ok(found)
+        if found.is_some() { Ok(found) } else { self.first_command() }
+    }
+
+    /// The first command that a person ran.
+    fn first_command(&self) -> Result<Option<String>> {
+        for notice in self.records().filter(|record| record.kind() == Kind::System).take(PROMPTS_LOOKED_AT) {
+            match notice.body()?.content().and_then(|content| content.display.as_ref()) {
+                Some(Display::Command { text }) => return Ok(Some(shorten(text, PREVIEW_CHARS))),
+                Some(Display::Shell { text, .. }) => return Ok(Some(shorten(&format!("! {text}"), PREVIEW_CHARS))),
+                _ => {}
+            }
+        }
+        Ok(None)
     }
 }
 
@@ -240,7 +252,7 @@ fn text_of(body: &Body) -> String {
         | Body::ToolResult(content)
         | Body::Attachment(content)
         | Body::System(content) => {
-            let texts = content.parts.iter().filter_map(Part::as_text).map(str::to_owned);
+            let texts = [content.shown_text()].into_iter().filter(|text| !text.is_empty());
             let results = content.results.iter().map(|result| match &result.outcome {
                 Outcome::Done => to_text(&result.output),
                 Outcome::Failed(why) => why.clone(),

@@ -268,6 +268,8 @@ impl Recorder {
             let why = "its parent must be an earlier record: use `rewind` or `restore`";
             return Err(Error::CannotContinue { record: from.to_string(), why });
         }
+        let stores_display = self.log.as_ref().is_none_or(|log| log.place.writing.stores_display);
+        let body = if stores_display { body } else { body.without_display() };
         let body = self.checked(body)?;
         self.enter(|recorder, entry| {
             recorder.end_answer()?;

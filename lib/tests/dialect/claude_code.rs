@@ -169,7 +169,8 @@ fn a_command_of_the_agent_is_no_first_prompt() {
     };
     assert_eq!(session(&["<command-name>/clear</command-name>", "Hi <b>"]), "Hi <b>");
     assert_eq!(session(&["<T> is missing", "Hi"]), "<T> is missing");
-    assert_eq!(session(&["<command-name>/clear</command-name>"]), "<command-name>/clear</command-name>");
+    assert_eq!(session(&["<command-name>/clear</command-name>"]), "/clear");
+    assert_eq!(session(&["<bash-input>ls</bash-input>", "<bash-stdout>a</bash-stdout>"]), "! ls");
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn words_that_read_like_context_stay_a_prompt() {
 #[test]
 fn what_was_told_to_the_model_again_stays_context() {
     let told = |text: &str, to_model| Body::Attachment(Content { to_model, ..said([Part::text(text)]) });
-    let happened = told("<turn_aborted>by the user</turn_aborted>", true);
+    let happened = told("<skill>tides</skill>", true);
     let written = wrote(&[happened.clone(), told("The date is known.", true), told("for people", false)]);
     let read = bodies(&written.session());
     assert_eq!(read[0], happened);

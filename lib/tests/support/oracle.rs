@@ -30,7 +30,7 @@ pub(crate) fn of_anthropic(messages: &[Value]) -> Vec<String> {
         for block in message["content"].as_array().unwrap() {
             let text = |key: &str| block[key].as_str().unwrap_or_default();
             lines.push(match text("type") {
-                "text" => format!("{who}: {}", text("text")),
+                "text" => text_line(who, text("text")),
                 "thinking" => format!("{who}.think: {} sig={}", text("thinking"), text("signature")),
                 "tool_use" => format!("{who}.call {} {}({})", text("id"), text("name"), block["input"]),
                 "tool_result" => {
@@ -43,6 +43,15 @@ pub(crate) fn of_anthropic(messages: &[Value]) -> Vec<String> {
         }
     }
     lines
+}
+
+/// A text in the notation; a notification names its task, whatever the agent wraps it in.
+fn text_line(who: &str, text: &str) -> String {
+    match text.strip_prefix("<task-notification>").and_then(|rest| rest.split_once("<task-id>")) {
+        Some((_, rest)) => format!("{who}.notification {}", rest.split('<').next().unwrap_or_default()),
+        None if text.starts_with("<system-reminder>") => format!("ctx({who})"),
+        None => format!("{who}: {text}"),
+    }
 }
 
 /// Items of the Responses API in the notation.
@@ -82,6 +91,11 @@ pub(crate) fn difference(theirs: &[String], ours: &[String]) -> Option<String> {
     Some(format!("line {at}: {:?}\n  ours: {:?}\n  of {ours:#?}", theirs.get(at), ours.get(at)))
 }
 
+/// The file has a text without what the vendor wrote: only what stands before it can be compared.
+fn is_cut(theirs: &str, ours: &str) -> bool {
+    ours.split_once("<<cut").is_some_and(|(begin, _)| fits_beginning(theirs, begin))
+}
+
 /// Every agent has its own words for a result that was never written, and vendors' words are cut out of the files.
 fn same_line(theirs: &str, ours: &str) -> bool {
     let made_up =
@@ -90,18 +104,23 @@ fn same_line(theirs: &str, ours: &str) -> bool {
         (Some((theirs, _)), Some((ours, text))) if made_up(ours, text) => theirs == ours,
         // The notation cuts signatures without a mark.
         (Some(("A.think", theirs)), Some(("A.think", ours))) => ours.starts_with(theirs),
-        _ => fits(theirs, ours),
+        _ => is_cut(theirs, ours) || fits(theirs, ours),
     }
 }
 
 /// Compares words, whatever lies between them; `…(N)` ends a text that was cut.
 fn fits(theirs: &str, ours: &str) -> bool {
-    let plain = |text: &str| -> String {
-        let text = text.replace("\\n", "").replace("\\t", "");
-        text.chars().filter(|c| !c.is_whitespace() && *c != '\\').collect()
-    };
     match theirs.rsplit_once('…').filter(|(_, count)| count.starts_with('(')) {
         Some((begin, _)) => plain(ours).starts_with(&plain(begin)),
         None => plain(theirs) == plain(ours),
     }
+}
+
+fn fits_beginning(theirs: &str, begin: &str) -> bool {
+    plain(theirs).starts_with(&plain(begin))
+}
+
+fn plain(text: &str) -> String {
+    let text = text.replace("\\n", "").replace("\\t", "");
+    text.chars().filter(|c| !c.is_whitespace() && *c != '\\').collect()
 }

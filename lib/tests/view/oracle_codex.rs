@@ -11,6 +11,7 @@ use crate::support::reading;
 use scrollback::dialect::{self, Dialect};
 use scrollback::session::{ReadOptions, Session, Source};
 use scrollback::view::history::View;
+use serde_json::Value;
 
 /// Where we are better: Codex sends a line that stands there twice twice.
 const SENT_TWICE: &[(&str, &str)] = &[("exp__f-dup-line", "A: A1 first answer")];
@@ -94,8 +95,13 @@ fn later() -> ReadOptions<'static> {
     ReadOptions { now: "2026-11-16T12:00:00Z".parse().unwrap(), ..reading() }
 }
 
-/// The session that was resumed: of two files the first, which spawned the other.
+/// The session that was resumed: the file that the case names, else the first, which spawned the other.
 fn open(case: &Path) -> Session {
+    let expected: Value = serde_json::from_str(&fs::read_to_string(case.join("expected.json")).unwrap()).unwrap();
+    let named = expected["session"].as_str().and_then(|path| case.join(Path::new(path).file_name()?).canonicalize().ok());
+    if let Some(file) = named {
+        return Session::open(&Source::file(codex(), &file), &later()).unwrap();
+    }
     let mut files: Vec<PathBuf> = fs::read_dir(case).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
     files.sort();

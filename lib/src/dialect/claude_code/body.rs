@@ -3,14 +3,14 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::NO_MODEL;
+use super::{NO_MODEL, local};
 use super::line::Line;
 use super::part::{self, ToolRun};
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::Put;
 use crate::model::lenient::{self, RawObject, parsed};
 use crate::model::message::Part;
-use crate::model::record::{Body, Compaction, Content, Context, Kind, RecordId, Snapshot, Title, TitleSource, Todo};
+use crate::model::record::{Body, Compaction, Content, Context, Display, Kind, RecordId, Snapshot, Title, TitleSource, Todo};
 
 pub(super) fn parse(text: &str) -> Body {
     let (Ok(line), Ok(fields)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str(text)) else {
@@ -24,6 +24,11 @@ pub(super) fn parse(text: &str) -> Body {
             let is_picture = matches!(content.parts.as_slice(), [Part::File(_)]);
             Body::Attachment(Content { to_model: line.is_meta.0 || line.was_queued() || is_picture, ..content })
         }
+        Kind::System => {
+            let content = content(&fields, &line);
+            let to_model = content.display.is_some() && line.is_sent_notice();
+            Body::System(Content { to_model, ..content })
+        }
         Kind::Compaction => Body::Compaction(compaction(&fields, &line)),
         Kind::Snapshot => Body::Snapshot(snapshot(&fields)),
         Kind::Title => {
@@ -33,6 +38,9 @@ pub(super) fn parse(text: &str) -> Body {
         kind => Body::from_content_or_json(kind, || content(&fields, &line), text),
     }
 }
+
+/// The kind of failure of a turn that a person stopped.
+const INTERRUPTED: &str = "interrupted";
 
 /// The prompt of the snapshot that a delta adds to.
 pub(super) const SNAPSHOT_MESSAGE: &str = "snapshotMessageId";
@@ -57,6 +65,7 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
         todos: fields.parsed("todos").filter(is_not_empty).or_else(|| attached_todos().filter(is_not_empty)),
         thinking: fields.parsed("thinkingMetadata"),
         error: line.failure(error),
+        display: line.display(),
         instructs: fields.text("renderedRole").as_deref() == Some("system"),
         ..blocks.map(|blocks| part::content_from(blocks, &ToolRun::from_line(fields))).unwrap_or_default()
     };
@@ -66,13 +75,19 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
     let rendered = fields.objects("rendered").into_iter().filter_map(|rendered| rendered.raw("content"));
     let rendered = rendered.map(lenient::text_or_json);
     // The agent sends what a person typed while it worked without its tags.
-    let as_sent = |text: String| if line.was_queued() { without_reminder_tags(text) } else { text };
+    let as_sent = |text: String| {
+        if line.was_queued() { local::without_reminder_tags(&text).to_owned() } else { text }
+    };
     content.parts.extend(rendered.map(as_sent).map(Part::text));
+    let prompt = attachment.raw("prompt").filter(|_| line.was_queued());
+    if let Some(prompt) = prompt.filter(|_| !content.parts.is_empty() && line.record_class().kind == Kind::User) {
+        // It has an explanation around it.
+        content.display = Some(Display::Typed { text: part::content_from(prompt, &ToolRun::default()).text() });
+    }
     if content.parts.is_empty() {
         content.parts.extend(part::mentioned_picture(&attachment));
     }
     if let Some(raw) = fields.raw("attachment").filter(|_| content.parts.is_empty()) {
-        let prompt = attachment.raw("prompt").filter(|_| line.was_queued());
         content.parts = prompt.map(|prompt| part::content_from(prompt, &ToolRun::default()).parts).unwrap_or_default();
         let is_state = line.is_state_only() && (content.todos.is_some() || content.thinking.is_some());
         if content.parts.is_empty() && !is_state {
@@ -80,14 +95,23 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
         }
     }
     if let Some(error) = error.filter(|_| content.parts.is_empty()) {
-        content.parts.push(Part::text(lenient::text_or_json(error)));
+        content.parts.push(Part::text(failure_text(error)));
     }
     content
 }
 
-fn without_reminder_tags(text: String) -> String {
-    let inner = text.strip_prefix("<system-reminder>\n").and_then(|text| text.strip_suffix("\n</system-reminder>"));
-    inner.map(str::to_owned).unwrap_or(text)
+/// Errors of the API are objects in objects.
+const NESTED_ERRORS: usize = 4;
+
+/// The text of an error: its innermost message, or the whole.
+fn failure_text(error: &RawValue) -> String {
+    let (mut object, mut text) = (RawObject::from_raw(error), None);
+    for _ in 0..NESTED_ERRORS {
+        let Some(level) = object else { break };
+        text = level.string("message").or(text);
+        object = level.raw("error").and_then(RawObject::from_raw);
+    }
+    text.unwrap_or_else(|| lenient::text_or_json(error))
 }
 
 /// The boundary cuts what the model sees; the summary is in the line after it.
@@ -148,7 +172,9 @@ impl Line<'_> {
     /// The kind of failure that it reports; an answer of the agent's own may name it in `error`.
     fn failure(&self, error: Option<&RawValue>) -> Option<String> {
         let in_answer = || parsed::<String>(error.filter(|_| self.is_answer())?).filter(|name| !name.is_empty());
-        let name = || self.subtype.clone().owned().or_else(in_answer).unwrap_or_else(|| "api_error".to_owned());
+        let interrupted = || (self.display() == Some(Display::Interrupted)).then(|| INTERRUPTED.to_owned());
+        let name = || self.subtype.clone().owned().or_else(in_answer).or_else(interrupted);
+        let name = || name().unwrap_or_else(|| "api_error".to_owned());
         self.record_class().is_failure.then(name)
     }
 }

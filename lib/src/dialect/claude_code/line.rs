@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{NO_MODEL, part};
 use crate::dialect::{Event, Key, Link, SessionFacts};
-use crate::model::lenient::{self, Amount, Count, Flag, List, Moment, Object, RawObject, Text};
+use crate::model::lenient::{self, Amount, Count, Flag, ListOrText, Moment, Object, RawObject, Text};
 use crate::model::record::{Cost, Kind, TitleSource, Usage};
 
 /// A line; the fields that only a body needs are skipped.
@@ -34,6 +34,8 @@ pub(super) struct Line<'a> {
     pub(super) is_meta: Flag,
     pub(super) is_compact_summary: Flag,
     pub(super) is_api_error_message: Flag,
+    pub(super) is_display_only: Flag,
+    pub(super) origin: Object<RawObject<'a>>,
     pub(super) user_type: Text<'a>,
     // In attachments.
     pub(super) attachment: Object<Attachment<'a>>,
@@ -122,7 +124,7 @@ impl<'a> Line<'a> {
             if let Some(id) = id {
                 emit(Event::Key(Key::Group(id)));
             }
-            for block in message.content.0 {
+            for block in message.content.into_list() {
                 let is_call = block.name.0.is_some_and(|name| part::is_call(&name));
                 match (block.tool_use_id.some(), block.id.some()) {
                     (Some(call), _) => emit(Event::Key(Key::Result(call))),
@@ -183,7 +185,7 @@ pub(super) struct Message<'a> {
     pub(super) role: Text<'a>,
     pub(super) model: Text<'a>,
     pub(super) usage: Object<Tokens<'a>>,
-    pub(super) content: List<Block<'a>>,
+    pub(super) content: ListOrText<'a, Block<'a>>,
 }
 
 /// The fields that link a content block to others.
@@ -194,6 +196,7 @@ pub(super) struct Block<'a> {
     pub(super) name: Text<'a>,
     pub(super) id: Text<'a>,
     pub(super) tool_use_id: Text<'a>,
+    pub(super) text: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]

@@ -1,9 +1,12 @@
 //! The class of a Claude Code line: by its type, and for prompts and notices by other fields.
 
+use std::borrow::Cow;
+
 use super::line::{Line, Message};
-use super::part;
-use crate::dialect::record_class::RecordClass;
-use crate::model::record::Kind;
+use super::{local, part};
+use crate::dialect::record_class::{RecordClass, TypeName};
+use crate::model::lenient;
+use crate::model::record::{Display, Kind};
 
 /// Types of lines about the session, beside the conversation.
 ///
@@ -45,14 +48,14 @@ pub(super) const THINKING_MODE: &str = "thinking_mode";
 impl<'a> Line<'a> {
     pub(super) fn record_class(&self) -> RecordClass<'a> {
         let Some(name) = &self.name.0 else {
-            return RecordClass::untyped(match self.message.0.as_ref().and_then(|message| message.role.0.as_deref()) {
-                Some("assistant") => Kind::Assistant,
-                Some("user") => self.user_kind(),
-                _ => Kind::Other,
-            });
+            return match self.message.0.as_ref().and_then(|message| message.role.0.as_deref()) {
+                Some("assistant") => RecordClass::untyped(Kind::Assistant),
+                Some("user") => RecordClass { type_name: TypeName::Missing, ..self.user_class() },
+                _ => RecordClass::untyped(Kind::Other),
+            };
         };
         match &**name {
-            "user" => RecordClass::link(self.user_kind()),
+            "user" => self.user_class(),
             "assistant" => {
                 RecordClass { is_failure: self.is_api_error_message.0, ..RecordClass::link(Kind::Assistant) }
             }
@@ -88,20 +91,63 @@ impl<'a> Line<'a> {
         self.was_queued() && !self.is_meta.0 && matches!(mode, None | Some("prompt"))
     }
 
-    /// The kind of a message in the role `user`; the agent uses that role, too.
-    fn user_kind(&self) -> Kind {
-        let blocks = self.message.0.as_ref().map_or(&[][..], |message| &message.content.0);
+    /// The class of a message in the role `user`; the agent uses that role, too.
+    fn user_class(&self) -> RecordClass<'a> {
+        let blocks = self.message.0.as_ref().map_or(&[][..], |message| message.content.list());
         let results = blocks.iter().filter(|block| block.tool_use_id.0.is_some()).count();
         // A text beside a result is a person's: then it is a prompt with results.
         if results > 0 && results == blocks.len() {
-            Kind::ToolResult
+            RecordClass::link(Kind::ToolResult)
         } else if self.is_compact_summary.0 {
-            Kind::Compaction
+            RecordClass::link(Kind::Compaction)
         } else if self.is_meta.0 {
-            Kind::Attachment
+            RecordClass::link(Kind::Attachment)
         } else {
-            Kind::User
+            match self.display() {
+                Some(Display::Interrupted) => RecordClass { is_failure: true, ..RecordClass::link(Kind::System) },
+                Some(_) if !self.is_prompt_command() => RecordClass::link(Kind::System),
+                _ => RecordClass::link(Kind::User),
+            }
         }
+    }
+
+    /// How people see what the agent wrote in the user's name. What a person typed is a text, whatever tags are in it.
+    pub(super) fn display(&self) -> Option<Display> {
+        match self.name.0.as_deref() {
+            Some("system") if self.is_local_command() => local::display(self.content.0.as_deref()?),
+            Some("user") | None if !self.is_typed() => local::display(&self.user_text()?),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a command of the agent that a person ran, or its output.
+    fn is_local_command(&self) -> bool {
+        self.subtype.0.as_deref() == Some("local_command")
+    }
+
+    /// Whether the agent sends the notice to the model.
+    pub(super) fn is_sent_notice(&self) -> bool {
+        self.name.0.as_deref() != Some("system") || (self.is_local_command() && !self.is_display_only.0)
+    }
+
+    fn is_prompt_command(&self) -> bool {
+        self.user_text().is_some_and(|text| local::is_prompt(&text))
+    }
+
+    /// Whether the line says that a person typed it; older versions do not say.
+    fn is_typed(&self) -> bool {
+        let origin = self.origin.0.as_ref().and_then(|origin| origin.text("kind"));
+        origin.is_some_and(|kind| kind == "human")
+    }
+
+    /// The only text of a message, if it begins as those do that the agent writes itself.
+    fn user_text(&self) -> Option<Cow<'_, str>> {
+        let content = &self.message.0.as_ref()?.content;
+        let text = match content.list() {
+            [block] => Cow::Owned(block.text.filter(|text| text.get().starts_with("\"[")).and_then(lenient::parsed)?),
+            _ => Cow::Borrowed(content.text()?),
+        };
+        Some(text).filter(|text| text.trim_start().starts_with(['<', '[']))
     }
 
     fn notice_class(&self) -> RecordClass<'a> {
@@ -121,7 +167,7 @@ impl<'a> Line<'a> {
         let name = self.name.0.as_deref().unwrap_or_default();
         let is_of_api = |message: &Message<'_>| {
             let is_api_block = |kind: &str| part::is_call(kind) || kind == "tool_result" || kind == "thinking";
-            let blocks = message.content.0.iter().filter_map(|block| block.name.0.as_deref());
+            let blocks = message.content.list().iter().filter_map(|block| block.name.0.as_deref());
             message.id.0.is_some() || blocks.into_iter().any(is_api_block)
         };
         match name {

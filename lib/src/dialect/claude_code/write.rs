@@ -20,7 +20,12 @@ use crate::model::record::{Body, Kind, RecordId, Rewind, Snapshot, Title, TitleS
 use crate::model::time;
 
 pub(super) static WRITER: Writer =
-    Writer { has_user_type: true, adopt: Some(adopt), ..Writer::new(WriteUnit::Block, Shape::Tree, place, lines) };
+    Writer {
+        has_user_type: true,
+        stores_display: true,
+        adopt: Some(adopt),
+        ..Writer::new(WriteUnit::Block, Shape::Tree, place, lines)
+    };
 
 /// The agent lists prompts, cut to this length.
 const LAST_PROMPT_CHARS: usize = 200;
@@ -38,6 +43,7 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
 fn lines(draft: &NewRecord<'_>) -> Written {
     let mut record = Record { draft, answers: 0, chain: Chain::default() };
     match draft.body {
+        Body::System(content) if content.display.is_some() && content.to_model => record.prompt(content, Author::Local),
         Body::Assistant(content) | Body::System(content) if content.error.is_some() => record.failure(content),
         Body::User(content) | Body::ToolResult(content) => record.prompt(content, Author::Person),
         Body::Assistant(content) => record.answer(content),
@@ -66,6 +72,8 @@ fn lines(draft: &NewRecord<'_>) -> Written {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Author {
     Person,
+    /// A person, but not as a prompt: a command and its output, an interruption.
+    Local,
     Agent,
 }
 

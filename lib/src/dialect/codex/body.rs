@@ -5,10 +5,10 @@ use serde_json::{Map, Value};
 
 use super::line::{Line, Payload};
 use super::record_class::{Bare, Item, LineType};
-use super::{context, part, tool_output};
+use super::{context, local, part, tool_output};
 use crate::model::lenient::{self, RawObject, Text};
 use crate::model::message::{Part, parts_from};
-use crate::model::record::{Body, Compaction, Content, Context, Kind, Rewind, Snapshot};
+use crate::model::record::{Body, Compaction, Content, Context, Display, Kind, Rewind, Snapshot};
 
 pub(super) fn parse(text: &str) -> Body {
     let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
@@ -24,6 +24,9 @@ pub(super) fn parse(text: &str) -> Body {
         LineType::Compacted => Body::Compaction(compaction(&payload)),
         LineType::Event if payload.text("type").as_deref() == Some("thread_rolled_back") => {
             Body::Rewind(Rewind::from_count(payload.count("num_turns").unwrap_or(0), "turn"))
+        }
+        LineType::Event if payload.text("type").as_deref() == Some("task_complete") && payload.raw("error").is_some() => {
+            Body::System(failed_turn(&payload.object("error")))
         }
         LineType::Context if payload.get::<Text<'_>>("model").0.is_some() => turn_context(json, &payload),
         LineType::Meta | LineType::Context | LineType::Event | LineType::Usage | LineType::Bare(_) => {
@@ -41,6 +44,13 @@ fn turn_context(json: &str, payload: &RawObject<'_>) -> Body {
         context: Context { cwd: payload.string("cwd"), ..Context::default() },
         ..Content::default()
     })
+}
+
+/// A turn that ended in an error instead of an answer.
+fn failed_turn(error: &RawObject<'_>) -> Content {
+    let kind = error.raw("codex_error_info").map(lenient::text_or_json);
+    let error_kind = kind.filter(|kind| !kind.is_empty()).unwrap_or_else(|| "error".to_owned());
+    Content { error: Some(error_kind), ..Content::from(error.string("message").unwrap_or_default()) }
 }
 
 /// Without a `replacement_history` the model still sees the prompts and the summary.
@@ -113,7 +123,15 @@ fn message(json: &str, payload: &RawObject<'_>) -> Body {
     let message = serde_json::from_str::<Payload<'_>>(json).unwrap_or_default();
     match message.role.0.as_deref() {
         Some("assistant") => Body::Assistant(content),
-        Some("user") if context::is_prompt(&message) => Body::User(content),
+        Some("user") if context::is_prompt(&message) => {
+            let display = local::without_image_tags(&content);
+            Body::User(Content { display, ..content })
+        }
+        Some("user") if local::display(&message).is_some() => {
+            let display = local::display(&message);
+            let error = (display == Some(Display::Interrupted)).then(|| "interrupted".to_owned());
+            Body::System(Content { display, error, to_model: true, ..content })
+        }
         Some("user") => Body::Attachment(Content { to_model: context::is_kept(&message), ..content }),
         role => {
             let instructs = matches!(role, Some("developer" | "system"));

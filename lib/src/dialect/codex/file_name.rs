@@ -1,4 +1,7 @@
 //! The name of a session's file: `rollout-2026-11-15T20-48-14-<session id>.jsonl`, and `.zst` behind it when compressed.
+//! A further file of a session has `_<segment id>` behind the session id.
+
+use crate::dialect::writer::is_uuid;
 
 /// The parts of a session file's name.
 ///
@@ -17,6 +20,8 @@ pub struct RolloutFileName<'a> {
     pub time: &'a str,
     /// The session's id.
     pub session: &'a str,
+    /// The name of the part of the session, if it began in another file.
+    pub segment: Option<&'a str>,
     /// Whether the file is compressed.
     pub compressed: bool,
 }
@@ -33,13 +38,18 @@ impl<'a> RolloutFileName<'a> {
         let (time, session) = (rest.get(..TIME.len())?, rest.get(TIME.len()..)?.strip_prefix('-')?);
         let fits = |(found, form): (char, char)| if form == '0' { found.is_ascii_digit() } else { found == form };
         let is_valid = time.chars().zip(TIME.chars()).all(fits) && !session.is_empty();
-        is_valid.then_some(RolloutFileName { time, session, compressed })
+        let (session, segment) = match session.split_once('_') {
+            Some((session, segment)) if is_uuid(session) && is_uuid(segment) => (session, Some(segment)),
+            _ => (session, None),
+        };
+        is_valid.then_some(RolloutFileName { time, session, segment, compressed })
     }
 
     /// The name with these parts.
     pub fn render(&self) -> String {
         let ending = if self.compressed { ".jsonl.zst" } else { ".jsonl" };
-        format!("rollout-{}-{}{ending}", self.time, self.session)
+        let segment = self.segment.map(|segment| format!("_{segment}")).unwrap_or_default();
+        format!("rollout-{}-{}{segment}{ending}", self.time, self.session)
     }
 }
 
@@ -53,6 +63,8 @@ mod tests {
             "rollout-2026-11-15T20-48-14-01a1e0f7-bc87-7ea3-9152-fdcfa4291034.jsonl",
             "rollout-2026-11-15T20-48-14-01a1e0f7-bc87-7ea3-9152-fdcfa4291034.jsonl.zst",
             "rollout-2026-01-02T03-04-05-x.jsonl",
+            "rollout-2026-01-02T03-04-05-x_y.jsonl",
+            "rollout-2026-01-02T03-04-05-01a1e0f7-bc87-7ea3-9152-fdcfa4291034_01a1e43e-9423-7940-8982-5bbbe690c6a3.jsonl",
             "rollout-2026-01-02T03-04-05-.jsonl.jsonl",
         ] {
             assert_eq!(RolloutFileName::parse(name).unwrap().render(), name);

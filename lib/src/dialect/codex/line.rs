@@ -8,10 +8,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::record_class::{Bare, EVENTS, Item, LineType};
-use super::{context, id_from_ordinal};
+use super::{context, id_from_ordinal, local};
 use crate::dialect::{Event, Key, Link, SessionFacts};
 use crate::model::lenient::{Count, Moment, Object, RawObject, Text};
-use crate::model::record::{Kind, TitleSource, Usage};
+use crate::model::record::{Display, Kind, TitleSource, Usage};
 
 pub(super) fn link<'a>(text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
     let mut line: Line<'a> = serde_json::from_str(text)?;
@@ -66,6 +66,13 @@ impl<'a> Record<'a> {
                 emit(Event::UnknownKind(name));
             }
         }
+    }
+
+    /// A record of the conversation that may report a failure.
+    fn emit_link(&self, kind: Kind, is_failure: bool, emit: &mut dyn FnMut(Event<'a>)) {
+        self.emit_record(kind, false, &mut |event| {
+            emit(if let Event::Record(link) = event { Event::Record(Link { is_failure, ..link }) } else { event });
+        });
     }
 
     fn emit_record(&self, kind: Kind, is_side: bool, emit: &mut dyn FnMut(Event<'a>)) {
@@ -130,7 +137,11 @@ impl<'a> Record<'a> {
             Item::Context => Kind::Attachment,
             Item::Snapshot => Kind::Snapshot,
         };
-        self.emit_record(kind, item == Item::Snapshot, emit);
+        let local = (kind == Kind::Attachment && item == Item::Message).then(|| local::display(&self.payload)).flatten();
+        match local {
+            Some(display) => self.emit_link(Kind::System, display == Display::Interrupted, emit),
+            None => self.emit_record(kind, item == Item::Snapshot, emit),
+        }
         if name.as_deref() == Some("message") && self.payload.content.is_none() {
             emit(Event::MissingField("payload.content"));
         }
@@ -151,6 +162,9 @@ impl<'a> Record<'a> {
         if name.as_deref() == Some("thread_rolled_back") {
             emit(Event::CutTurns(self.payload.num_turns.0.unwrap_or(0)));
             return self.emit_record(Kind::Rewind, false, emit);
+        }
+        if name.as_deref() == Some("task_complete") && self.payload.error.0.is_some() {
+            return self.emit_link(Kind::System, true, emit);
         }
         self.emit_record(Kind::Header, true, emit);
         match name.as_deref() {
@@ -226,6 +240,7 @@ pub(super) struct Payload<'a> {
     pub(super) history_base: Object<RawObject<'a>>,
     // In events and in usage.
     pub(super) num_turns: Count,
+    pub(super) error: Object<RawObject<'a>>,
     pub(super) thread_name: Text<'a>,
     pub(super) info: Object<Info>,
     pub(super) turn_id: Text<'a>,

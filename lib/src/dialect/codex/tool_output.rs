@@ -36,10 +36,36 @@ pub(super) fn result(call_id: String, output: Option<&RawValue>) -> ToolResult {
                 .map_or(text.as_str(), |(_, output)| output);
             Outcome::Failed(format!("exit code {code}: {}", output.trim()))
         }
+        Ended { success: None, exit_code: None, .. } if reports_failure(&output) => Outcome::Failed(to_text(&output)),
         Ended { .. } => Outcome::Done,
     };
     let about = started_session(&output).map(|session| ("session".to_owned(), session.into())).into_iter().collect();
     ToolResult { duration_ms: ended.duration_ms, about, ..ToolResult::new(call_id, output, outcome) }
+}
+
+/// How the output of a tool begins that did not do what was asked, where nothing else says so.
+const FAILURES: &[&str] = &[
+    "aborted by user",
+    "apply_patch verification failed",
+    "command timed out",
+    "exec_command failed",
+    "exec command rejected by user",
+    "execution error",
+    "failed to parse function arguments",
+    "patch rejected by user",
+    "rejected by user",
+    "unsupported call",
+    "unsupported custom tool call",
+    "write_stdin failed",
+];
+
+/// Whether the text is one of Codex's own about a call that failed.
+fn reports_failure(output: &Value) -> bool {
+    let text = to_text(output);
+    // The duration may stand before it.
+    let (first, rest) = text.split_once('\n').unwrap_or((&text, ""));
+    let said = if first.starts_with("Wall time: ") { rest } else { &text };
+    said.trim() == "aborted" || FAILURES.iter().any(|start| said.trim_start().starts_with(start))
 }
 
 /// `{"agent_id":"…","nickname":"…"}`: the call started another agent, whose session has that id.

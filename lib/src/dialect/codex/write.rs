@@ -33,7 +33,7 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     }
     // Codex uses the local time; the library does not know the time zone.
     let time = beginning.at.strftime("%Y-%m-%dT%H-%M-%S").to_string();
-    let name = RolloutFileName { time: &time, session, compressed: false }.render();
+    let name = RolloutFileName { time: &time, session, segment: None, compressed: false }.render();
     let day = beginning.at.strftime("sessions/%Y/%m/%d").to_string();
     Ok(PathBuf::from(day).join(name))
 }

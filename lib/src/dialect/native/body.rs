@@ -68,6 +68,7 @@ impl Line<'_> {
             todos: self.todos.and_then(parsed).filter(|todos: &Vec<_>| !is_sage || !todos.is_empty()),
             thinking: self.thinking_metadata.and_then(parsed),
             sender: self.sender.owned(),
+            display: self.display.and_then(parsed),
             error: metadata.string("error_type"),
             instructs: self.instructs.0,
             fragment: self.fragment.0.and_then(|fragment| fragment.count("part")),

@@ -55,6 +55,7 @@ pub(super) struct Line<'a> {
     pub(super) todos: Option<&'a RawValue>,
     pub(super) thinking_metadata: Option<&'a RawValue>,
     pub(super) sender: Text<'a>,
+    pub(super) display: Option<&'a RawValue>,
     pub(super) attachments: Option<&'a RawValue>,
     pub(super) reaction: Option<&'a RawValue>,
     pub(super) to_model: Option<&'a RawValue>,

@@ -18,6 +18,7 @@ use line::LineWriter;
 
 pub(super) static WRITER: Writer = Writer {
     takes_any_id: true,
+    stores_display: true,
     sidecar: Some(sidecar::sidecar),
     adopt: Some(adopt),
     can_restart: true,

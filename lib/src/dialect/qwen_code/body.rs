@@ -13,7 +13,7 @@ use crate::model::json;
 use crate::model::lenient::{self, RawObject};
 use crate::model::message::Part;
 use crate::model::record::{
-    Body, Compaction, Content, ContentItem, Context, Kind, Rewind, Snapshot, Title, TitleSource, ToolResult,
+    Body, Compaction, Content, ContentItem, Context, Display, Kind, Rewind, Snapshot, Title, TitleSource, ToolResult,
 };
 
 pub(super) fn parse(text: &str) -> Body {
@@ -70,7 +70,24 @@ impl Record<'_, '_> {
         if content.parts.is_empty() && content.results.is_empty() {
             content.parts = shown_text(&self.payload).into_iter().map(Part::text).collect();
         }
-        content
+        let display = if line.subtype.0.as_deref() == Some("slash_command") {
+            self.command(&content)
+        } else {
+            typed(&content).filter(|_| class.kind == Kind::User)
+        };
+        Content { display, ..content }
+    }
+
+    /// A command of the agent that a person ran, or what it printed.
+    fn command(&self, content: &Content) -> Option<Display> {
+        let text = content.text();
+        // We write notices as the output of no command.
+        let is_command = self.payload.text("rawCommand").is_some();
+        match self.payload.text("phase").as_deref() {
+            _ if text.is_empty() || !is_command => None,
+            Some("result") => Some(Display::Output { text, errors: String::new() }),
+            _ => Some(Display::Command { text }),
+        }
     }
 
     /// Results of tools: the responses, the files beside them, and how the runs ended according to the agent's notes.
@@ -115,6 +132,16 @@ impl Record<'_, '_> {
         let (cwd, git_branch) = (self.line.cwd.clone().owned(), self.line.git_branch.clone().owned());
         Context { cwd, git_branch, ..Context::default() }
     }
+}
+
+/// What the agent puts between the text that a person typed and the files that it mentions.
+const MENTIONED_FILES: &str = "--- Content from referenced files ---";
+
+/// What a person typed, if the agent added the files that it mentions.
+fn typed(content: &Content) -> Option<Display> {
+    let mut texts = content.parts.iter().map_while(Part::as_text);
+    let (first, second) = (texts.next()?, texts.next()?);
+    (second.trim() == MENTIONED_FILES).then(|| Display::Typed { text: first.to_owned() })
 }
 
 /// Results of a record without responses: those in its notes, else its text is the result of the only noted run.

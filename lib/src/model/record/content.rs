@@ -24,11 +24,17 @@ impl Content {
         self.metadata.extend(later.metadata);
         self.model = self.model.take().filter(|model| !model.is_empty()).or(later.model);
         self.sender = self.sender.take().or(later.sender);
+        self.display = self.display.take().or(later.display);
         self.error = self.error.take().or(later.error);
         self.context.fill_from(later.context);
         self.usage = later.usage.or(self.usage);
         self.todos = later.todos.or(self.todos.take());
         self.thinking = later.thinking.or(self.thinking.take());
+    }
+
+    /// The text that represents it to people.
+    pub(crate) fn shown_text(&self) -> String {
+        self.display.as_ref().map_or_else(|| self.text(), |display| display.text().to_owned())
     }
 
     /// The texts, one per line.

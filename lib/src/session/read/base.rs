@@ -149,7 +149,12 @@ impl Skeleton {
         }
         self.keys.iter_mut().for_each(|key| key.entry += shift);
         self.usages.iter_mut().chain(&mut self.growth).for_each(|usage| usage.entry += shift);
-        self.controls.iter_mut().for_each(|control| control.at += shift);
+        for control in &mut self.controls {
+            control.at += shift;
+            if let ControlKind::CutEntry(entry) = &mut control.what {
+                *entry += shift;
+            }
+        }
         // A front has no other controls.
         for control in &mut front.controls {
             if let ControlKind::MissingBase(id, _) = &mut control.what {

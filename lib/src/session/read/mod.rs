@@ -1,7 +1,9 @@
 //! Bytes to records: where a session is, how its files are opened, split into lines and repaired.
 
 pub(crate) mod open;
+pub(crate) mod segments;
 pub(crate) mod source;
+pub(crate) mod title_index;
 pub(crate) mod files;
 pub(crate) mod rows;
 pub(crate) mod packed;

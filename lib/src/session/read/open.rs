@@ -62,7 +62,7 @@ impl Session {
         let (bytes, torn) = packed::unpacked(bytes);
         let format = format::of_bytes(dialect, &bytes);
         let layout = Layout { root: PathBuf::new(), pattern: "-", companions: &[], sidecar: None, format };
-        let source = Source { dialect, path: PathBuf::from("-"), layout, key: None, rows: None };
+        let source = Source::new(dialect, PathBuf::from("-"), layout);
         let mut files = Files::memory(bytes);
         files.0[0].torn = torn;
         // Reading from memory does not fail.
@@ -186,9 +186,9 @@ pub(crate) struct FileEnds<'a> {
 }
 
 impl<'a> FileEnds<'a> {
-    /// Returns `None` for a compressed file and for one without lines: those are read whole.
+    /// Returns `None` for a compressed file, for one without lines and for a session of several: those are read whole.
     pub(crate) fn open(source: &'a Source, reading: &'a ReadOptions<'a>) -> Result<Option<FileEnds<'a>>> {
-        if !matches!(source.layout.format, Format::Lines) {
+        if !matches!(source.layout.format, Format::Lines) || !source.earlier.is_empty() {
             return Ok(None);
         }
         let Some(file) = open_file(&source.path)?.shared().filter(|file| !file.is_database) else { return Ok(None) };
@@ -285,8 +285,11 @@ pub(crate) fn open_within(source: &Source, reading: &ReadOptions<'_>, within: &m
 fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Result<Session> {
     let mut session = Session::empty(source.clone(), files, reading, true);
     let files = std::mem::replace(&mut session.files, Files(Vec::new()));
+    let mut first_base = Base::Unknown;
+    session.skeleton.has_segments = !source.earlier.is_empty();
     // The first file comes last: its unfinished line stays pending.
     for (at, file) in files.0.iter().enumerate().rev() {
+        let start = session.skeleton.entries.len();
         match session.take_file(file, at as u16) {
             // What cannot be read beside the log does not hide it.
             Err(error) if at > 0 => {
@@ -301,6 +304,18 @@ fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Resul
         if at > 0 {
             session.take_rest(ValueUnit::Line);
         }
+        if !source.earlier.is_empty() {
+            let base = std::mem::replace(&mut session.tail.base, Base::Unknown);
+            if at + 1 == files.0.len() {
+                // Only the base of the oldest one is another session.
+                first_base = base;
+            } else {
+                session.place_segment(start, base, &files);
+            }
+        }
+    }
+    if !source.earlier.is_empty() {
+        session.tail.base = first_base;
     }
     session.files = files;
     Ok(session)

@@ -8,7 +8,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use serde_json::Value;
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, IndexTitle};
 use crate::dialect::layout::{Format, Layout};
 use crate::model::error::{Error, Result};
 use crate::model::json;
@@ -16,6 +16,7 @@ use crate::model::regular_file;
 use crate::session::read::detect;
 use crate::session::read::files::{Contents, Files, OpenFile, head_of, open_file};
 use crate::session::read::format;
+use crate::session::read::{segments, title_index};
 use crate::session::read::rows::{self, SessionRows, Table};
 
 /// A sidecar is a few lines: a larger file is not one.
@@ -36,6 +37,10 @@ pub struct Source {
     pub path: PathBuf,
     /// The file's format and the files beside it.
     pub layout: Layout,
+    /// Earlier files of the same session, the oldest first. See `segments.rs`.
+    pub(crate) earlier: Vec<PathBuf>,
+    /// Its title in the agent's list of titles, if there is one.
+    pub(crate) index_title: Option<IndexTitle>,
     /// Which session of a database it is.
     pub key: Option<String>,
     /// Its rows, once the database was queried.
@@ -91,7 +96,19 @@ impl Source {
         let layout = Layout { format: format::of_file(layout.format, path), ..layout };
         // A file with another name is only a log: the files beside it do not belong to it.
         let layout = if layout.names(path) { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
-        Source { dialect, path: path.to_path_buf(), layout, key: None, rows: None }
+        let source = Source::new(dialect, path.to_path_buf(), layout).with_earlier_files();
+        let index_title = source.store_root().and_then(|root| title_index::read(dialect, &root).remove(&source.name()));
+        Source { index_title, ..source }
+    }
+
+    pub(crate) fn new(dialect: &'static dyn Dialect, path: PathBuf, layout: Layout) -> Source {
+        Source { dialect, path, layout, earlier: Vec::new(), index_title: None, key: None, rows: None }
+    }
+
+    /// The folder of the layout that the file is in, if it is in a store.
+    fn store_root(&self) -> Option<PathBuf> {
+        let layouts = self.dialect.layouts_in(Path::new(""));
+        layouts.iter().find_map(|layout| root_of(layout, &self.path)).map(Path::to_path_buf)
     }
 
     /// Every session of a file: a database can hold many.
@@ -113,11 +130,16 @@ impl Source {
                 return Ok(Vec::new());
             }
             let layout = Layout { format: format::of_file(layout.format, &path), ..layout.clone() };
-            Source { dialect, path, layout, key: None, rows: None }.sessions()
+            Source::new(dialect, path, layout).sessions()
         };
         let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session_file(path));
         let files = layout.files().into_iter().filter(is_session);
-        files.flat_map(|path| each(path.and_then(in_file))).collect()
+        let (sources, errors): (Vec<_>, Vec<_>) =
+            files.flat_map(|path| each(path.and_then(in_file))).partition(Result::is_ok);
+        let sources = sources.into_iter().filter_map(Result::ok).collect();
+        let mut titles = title_index::read(dialect, &layout.root);
+        let titled = |source: Source| Source { index_title: titles.remove(&source.name()), ..source };
+        errors.into_iter().chain(segments::join(dialect, sources).into_iter().map(titled).map(Ok)).collect()
     }
 
     /// Every session of some layouts, each once: where two layouts match a file, the more exact one has it.
@@ -252,6 +274,12 @@ impl Source {
                     Ok(file) => files.push(file),
                     Err(error) => unreadable.push(UnreadableFile::new(path, &error)),
                 }
+            }
+        }
+        for path in self.earlier.iter().rev() {
+            match open_file(path) {
+                Ok(file) => files.push(file),
+                Err(error) => unreadable.push(UnreadableFile::new(path.clone(), &error)),
             }
         }
         Ok((Files(files), unreadable))

@@ -1,7 +1,7 @@
 //! Heads, and the branch that leads to one.
 //!
 //! A branch is the path from a root to a head, plus records that belong to it outside the path (reading rule 6): results of
-//! its calls and further blocks of its answers.
+//! its calls, further blocks of its answers, and attempts that failed.
 //!
 //! ```text
 //! q ─ a (call 1) ─ b (call 2) ─ r2 ─ c        the path to c: q a b r2 c
@@ -163,6 +163,12 @@ fn is_note(skeleton: &Skeleton, tree: &Tree, node: NodeIx) -> bool {
     tree.entry(skeleton, node).kind.is_about_session()
 }
 
+/// Whether a record beside the conversation reports that the agent tried and failed.
+fn is_failed_attempt(skeleton: &Skeleton, tree: &Tree, node: NodeIx) -> bool {
+    let entry = tree.entry(skeleton, node);
+    entry.kind == Kind::System && entry.flags.has(Flags::SIDE) && entry.flags.has(Flags::FAILURE)
+}
+
 /// The answers that a record is a block of.
 fn groups<'a>(
     skeleton: &Skeleton,
@@ -180,7 +186,7 @@ pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &SharedKeys, head: No
     let mut path: Vec<NodeIx> = tree.lineage(head).collect();
     path.reverse();
     let mut on: HashSet<NodeIx> = path.iter().copied().collect();
-    // The position on the path after which each record belongs: first the blocks, then the results of all calls.
+    // The position on the path after which each record belongs: blocks, then failed attempts and the results of all calls.
     let mut blocks: Vec<(usize, NodeIx)> = Vec::new();
     let mut results: Vec<(usize, NodeIx)> = Vec::new();
     let mut answers = HashSet::new();
@@ -189,6 +195,8 @@ pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &SharedKeys, head: No
             let pulled = keys.nodes(answer).filter(|block| on.insert(*block));
             blocks.extend(pulled.map(|block| (at, block)));
         }
+        let attempts = tree.children(node).iter().filter(|child| is_failed_attempt(skeleton, tree, **child));
+        results.extend(attempts.filter(|attempt| on.insert(**attempt)).map(|attempt| (at, *attempt)));
     }
     let callers = path.iter().copied().enumerate().chain(blocks.iter().copied());
     for (at, node) in callers.collect::<Vec<_>>() {
@@ -231,13 +239,15 @@ fn merge(path: Vec<NodeIx>, blocks: Vec<(usize, NodeIx)>, mut results: Vec<(usiz
 
 /// How a branch without gaps ends, by its links. Only the last answer can be open: earlier calls without results do not count.
 pub(crate) fn end(keys: &SharedKeys, branch: &[RecordRef<'_>]) -> State {
-    let (mut results, mut ran) = (HashSet::new(), false);
+    let (mut results, mut ran, mut failed) = (HashSet::new(), false, false);
     for record in branch.iter().rev() {
         let keys_of = |wanted| keys.of(record.node).filter(move |(role, _)| *role == wanted).map(|(_, hash)| hash);
         match record.kind() {
             // A reaction asks for no answer.
             Kind::User if record.is_reaction() => {}
             Kind::User => return State::InterruptedPrompt,
+            // An error in the place of an answer, or the notice that a person stopped the agent.
+            Kind::Assistant | Kind::System if record.is_failure() && !record.is_message() => failed = true,
             Kind::ToolResult => {
                 ran = true;
                 results.extend(keys_of(KeyRole::Result));
@@ -245,7 +255,7 @@ pub(crate) fn end(keys: &SharedKeys, branch: &[RecordRef<'_>]) -> State {
             Kind::Assistant => {
                 let own: HashSet<u64> = keys_of(KeyRole::Result).collect();
                 let open = keys_of(KeyRole::Call).any(|call| !results.contains(&call) && !own.contains(&call));
-                return if open || ran { State::InterruptedTurn } else { State::Clean };
+                return if open || ran || failed { State::InterruptedTurn } else { State::Clean };
             }
             _ => {}
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::dialect::SessionFacts;
 use crate::model::record::{Cost, Title};
+use crate::model::time::Micros;
 
 /// Facts about the session: the first working directory and parent, the last git branch, platform, kind of user and version.
 #[derive(Debug, Clone, Default)]
@@ -27,6 +28,8 @@ pub(crate) struct Facts {
     pub(crate) titles: Vec<Title>,
     /// The most binding title of a line, of those the last, and where that line ends.
     pub(crate) title_line: Option<TitleLine>,
+    /// When the last title was given.
+    pub(crate) titled_at: Option<Micros>,
     /// Summaries of this session or others, each with that session's last record.
     pub(crate) summaries: Vec<(String, String)>,
     /// Ids of other sessions that were reported already.

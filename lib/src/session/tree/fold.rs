@@ -76,6 +76,7 @@ impl<'s> Fold<'s> {
             ControlKind::ReplaceAll => self.current.clear(),
             ControlKind::MissingBase(id, why) => self.missing_base = Some((id, why)),
             ControlKind::CutTurns(turns) => self.cut_turns(turns),
+            ControlKind::CutEntry(entry) => self.current.cut_from_entry(entry, &self.tree.nodes),
             ControlKind::Cut(id) => match self.tree.named(id) {
                 Some(node) => self.current.cut(node),
                 // It is before the part of the file that was read, and so is all that remains.
@@ -270,6 +271,13 @@ impl LinearConversation {
             self.records.truncate(self.position[from as usize] as usize);
             self.shortened = true;
         }
+    }
+
+    /// Cuts all records whose entries are at or after this one.
+    fn cut_from_entry(&mut self, entry: u32, nodes: &[Node]) {
+        let first = self.records.iter().position(|node| nodes[*node as usize].first >= entry);
+        self.records.truncate(first.unwrap_or(self.records.len()));
+        self.shortened = true;
     }
 
     fn clear(&mut self) {

@@ -120,6 +120,8 @@ pub(crate) enum ControlKind {
     Leaf(IdIndex),
     Rewound(IdIndex),
     Cut(IdIndex),
+    /// The position of the first entry that leaves the conversation.
+    CutEntry(u32),
     /// The number of prompts, counted from the end.
     CutTurns(u64),
     ReplaceAll,
@@ -161,6 +163,8 @@ pub(crate) struct Skeleton {
     pub(crate) controls: Vec<Control>,
     pub(crate) issues: Issues,
     pub(crate) facts: Facts,
+    /// Every file is a part of the log, not only the first.
+    pub(crate) has_segments: bool,
 }
 
 /// How many records that name a model are remembered: fragments of one record are close to each other.
@@ -287,7 +291,7 @@ impl Skeleton {
             // A further header came with records copied from another session: it describes that one.
             Event::Facts(about) if self.is_copied_header(&about) => {}
             // Facts in files beside the log do not count.
-            Event::Facts(_) | Event::Title { .. } | Event::Summary { .. } if value.file > 0 => {}
+            Event::Facts(_) | Event::Title { .. } | Event::Summary { .. } if value.file > 0 && !self.has_segments => {}
             Event::Facts(mut about) => {
                 about.model = about.model.filter(|model| self.names_model(model));
                 let is_beside = |entry: &Entry| entry.kind == Kind::Attachment && entry.flags.has(Flags::SIDE);
@@ -305,6 +309,7 @@ impl Skeleton {
                 }
             }
             Event::Title { text, source } => {
+                self.facts.titled_at = self.entries.last().map(|entry| entry.at);
                 let end = value.offset + u64::from(value.length);
                 self.facts.add_title_line(Title { text: text.into_owned(), source }, end);
             }

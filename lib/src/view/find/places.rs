@@ -70,7 +70,7 @@ impl Places {
             places.sources().into_iter().filter_map(Result::ok).collect()
         };
         move |id| {
-            let named = |sources: &[Source]| sources.iter().find(|known| known.name() == id).cloned();
+            let named = |sources: &[Source]| sources.iter().find_map(|known| known.named(id));
             named(near.get_or_init(|| source.neighbours())).or_else(|| named(far.get_or_init(walk)))
         }
     }

@@ -110,6 +110,10 @@ impl<'s> TurnDrafts<'s> {
                     (false, ContextPolicy::Omit) => {}
                 }
             }
+            // What a person did beside the conversation, or how it was stopped.
+            Body::System(content) if content.to_model && content.display.is_some() => {
+                self.add_turn(record, Role::User, TurnOrigin::Injected, content);
+            }
             Body::System(content) if content.to_model && !record.is_failure() => {
                 self.add_turn(record, Role::System, TurnOrigin::Instruction, content);
             }

@@ -26,6 +26,7 @@ pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
         .into_iter()
         .flat_map(|own| layouts.iter().filter_map(|other| own_folder(own, other, &source.path, &stem)));
     std::iter::once(source.path.clone())
+        .chain(source.earlier.iter().cloned())
         .chain(companions)
         .chain(sidecar)
         .chain(folders)

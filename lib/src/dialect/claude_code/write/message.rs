@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::NO_MODEL;
+use super::super::{NO_MODEL, local};
 use super::super::record_class::{THINKING_MODE, TODO};
 use super::block::{self, Author as BlockAuthor};
 use super::{Author, Record};
@@ -47,7 +47,11 @@ impl Record<'_> {
         let mut lines: Vec<Fields> = content.results.iter().filter_map(|result| self.result(result)).collect();
         match self.message_content(content) {
             Some(content) => {
+                // A person may type what the agent writes itself.
+                let is_ambiguous = content.as_str().is_some_and(|text| local::display(text).is_some());
                 let mut line = prompt_line(content);
+                let is_typed = is_ambiguous && author == Author::Person;
+                line.put_some("origin", is_typed.then(|| json!({"kind": "human"})));
                 line.put_some("isMeta", (author == Author::Agent).then_some(true));
                 lines.push(line);
             }

@@ -81,6 +81,7 @@ impl<'d> LineWriter<'d> {
         fields.put_some("thinkingMetadata", content.thinking.as_ref().map(|thinking| json!(thinking)));
         fields.put_some("todos", content.todos.as_ref().map(|todos| json!(todos)));
         fields.put_some("sender", content.sender.as_deref());
+        fields.put_some("display", content.display.as_ref().map(|display| json!(display)));
         let default_to_model = kind == "system";
         let is_stated = matches!(kind, "system" | "error" | "attachment") && content.to_model != default_to_model;
         fields.put_some("toModel", is_stated.then_some(content.to_model));
