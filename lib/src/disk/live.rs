@@ -130,7 +130,8 @@ fn open_or_create(disk: &dyn Disk, path: &Path, new_token: Option<&dyn Fn() -> S
             }
         }
     }
-    Err(Error::Busy(path.to_path_buf()))
+    // The folder cannot be created: a link that leads nowhere has its name.
+    Err(io::Error::from(io::ErrorKind::NotFound)).at(path)
 }
 
 /// The token in a file; `None` if it has none.

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::model::message::{DataPart, Part};
 use crate::model::message::keys::object;
+use crate::model::message::{DataPart, Part};
 use crate::model::record::{Compaction, Content, RecordId, Restore, Rewind};
 
 /// A compaction.

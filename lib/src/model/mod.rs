@@ -51,7 +51,7 @@ pub use message::{
     model_messages, objection, takes,
 };
 pub use record::{
-    After, Before, Body, Compaction, Content, Context, Cost, Display, FileState, Kind, Outcome, RecordId, Restore, Rewind,
-    SessionId, Snapshot, Speaker, Thinking, Title, TitleSource, Todo, ToolNote, ToolResult, Usage,
+    After, Before, Body, Compaction, Content, Context, Cost, Display, FileState, Kind, Outcome, RecordId, Restore,
+    Rewind, SessionId, Snapshot, Speaker, Thinking, Title, TitleSource, Todo, ToolNote, ToolResult, Usage,
 };
 pub use thinking::Triggers;

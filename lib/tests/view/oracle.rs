@@ -55,7 +55,10 @@ fn undamaged_sessions_have_no_errors() {
 
 /// What we would send, but for reminders, which the cases do not tell apart.
 fn without_context(case: &Path) -> Vec<String> {
-    of_anthropic(&sent(&read(case), View::Anthropic)).into_iter().filter(|line| !line.starts_with("ctx(")).collect()
+    of_anthropic(&sent(&read(case), View::Anthropic))
+        .into_iter()
+        .filter(|line| !line.starts_with("ctx("))
+        .collect()
 }
 
 fn read(case: &Path) -> Session {

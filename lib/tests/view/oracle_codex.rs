@@ -98,7 +98,9 @@ fn later() -> ReadOptions<'static> {
 /// The session that was resumed: the file that the case names, else the first, which spawned the other.
 fn open(case: &Path) -> Session {
     let expected: Value = serde_json::from_str(&fs::read_to_string(case.join("expected.json")).unwrap()).unwrap();
-    let named = expected["session"].as_str().and_then(|path| case.join(Path::new(path).file_name()?).canonicalize().ok());
+    let named = expected["session"]
+        .as_str()
+        .and_then(|path| case.join(Path::new(path).file_name()?).canonicalize().ok());
     if let Some(file) = named {
         return Session::open(&Source::file(codex(), &file), &later()).unwrap();
     }

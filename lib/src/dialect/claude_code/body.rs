@@ -3,14 +3,16 @@
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{NO_MODEL, local};
 use super::line::Line;
 use super::part::{self, ToolRun};
+use super::{NO_MODEL, local};
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::Put;
 use crate::model::lenient::{self, RawObject, parsed};
 use crate::model::message::Part;
-use crate::model::record::{Body, Compaction, Content, Context, Display, Kind, RecordId, Snapshot, Title, TitleSource, Todo};
+use crate::model::record::{
+    Body, Compaction, Content, Context, Display, Kind, RecordId, Snapshot, Title, TitleSource, Todo,
+};
 
 pub(super) fn parse(text: &str) -> Body {
     let (Ok(line), Ok(fields)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str(text)) else {

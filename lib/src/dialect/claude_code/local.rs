@@ -48,7 +48,10 @@ pub(super) fn is_prompt(text: &str) -> bool {
 
 /// The text without the tags that mark context.
 pub(super) fn without_reminder_tags(text: &str) -> &str {
-    let inner = text.trim().strip_prefix("<system-reminder>").and_then(|text| text.strip_suffix("</system-reminder>"));
+    let inner = text
+        .trim()
+        .strip_prefix("<system-reminder>")
+        .and_then(|text| text.strip_suffix("</system-reminder>"));
     inner.map_or(text, str::trim)
 }
 
@@ -92,7 +95,9 @@ mod tests {
 
     #[test]
     fn other_texts_stay_texts() {
-        for text in ["", "<", "<bash-input>", "<bash-input>ls", "<b>bold</b>", "see <bash-input>ls</bash-input>", "a <b"] {
+        for text in
+            ["", "<", "<bash-input>", "<bash-input>ls", "<b>bold</b>", "see <bash-input>ls</bash-input>", "a <b"]
+        {
             check(text, None);
         }
     }

@@ -19,13 +19,12 @@ use crate::model::loss::{Losses, Lost};
 use crate::model::record::{Body, Kind, RecordId, Rewind, Snapshot, Title, TitleSource};
 use crate::model::time;
 
-pub(super) static WRITER: Writer =
-    Writer {
-        has_user_type: true,
-        stores_display: true,
-        adopt: Some(adopt),
-        ..Writer::new(WriteUnit::Block, Shape::Tree, place, lines)
-    };
+pub(super) static WRITER: Writer = Writer {
+    has_user_type: true,
+    stores_display: true,
+    adopt: Some(adopt),
+    ..Writer::new(WriteUnit::Block, Shape::Tree, place, lines)
+};
 
 /// The agent lists prompts, cut to this length.
 const LAST_PROMPT_CHARS: usize = 200;

@@ -25,7 +25,9 @@ pub(super) fn parse(text: &str) -> Body {
         LineType::Event if payload.text("type").as_deref() == Some("thread_rolled_back") => {
             Body::Rewind(Rewind::from_count(payload.count("num_turns").unwrap_or(0), "turn"))
         }
-        LineType::Event if payload.text("type").as_deref() == Some("task_complete") && payload.raw("error").is_some() => {
+        LineType::Event
+            if payload.text("type").as_deref() == Some("task_complete") && payload.raw("error").is_some() =>
+        {
             Body::System(failed_turn(&payload.object("error")))
         }
         LineType::Context if payload.get::<Text<'_>>("model").0.is_some() => turn_context(json, &payload),

@@ -137,7 +137,8 @@ impl<'a> Record<'a> {
             Item::Context => Kind::Attachment,
             Item::Snapshot => Kind::Snapshot,
         };
-        let local = (kind == Kind::Attachment && item == Item::Message).then(|| local::display(&self.payload)).flatten();
+        let local =
+            (kind == Kind::Attachment && item == Item::Message).then(|| local::display(&self.payload)).flatten();
         match local {
             Some(display) => self.emit_link(Kind::System, display == Display::Interrupted, emit),
             None => self.emit_record(kind, item == Item::Snapshot, emit),

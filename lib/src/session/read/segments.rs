@@ -40,7 +40,8 @@ pub(crate) fn join(dialect: &'static dyn Dialect, sources: Vec<Source>) -> Vec<S
         earlier.insert(newest, files.into_iter().map(|at| sources[at].path.clone()).collect());
     }
     let kept = sources.into_iter().enumerate().filter(|(at, _)| !is_joined[*at]);
-    kept.map(|(at, source)| Source { earlier: earlier.remove(&at).unwrap_or_default(), ..source }).collect()
+    kept.map(|(at, source)| Source { earlier: earlier.remove(&at).unwrap_or_default(), ..source })
+        .collect()
 }
 
 impl Source {

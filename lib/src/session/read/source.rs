@@ -8,16 +8,16 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use serde_json::Value;
 
-use crate::dialect::{Dialect, IndexTitle};
 use crate::dialect::layout::{Format, Layout};
+use crate::dialect::{Dialect, IndexTitle};
 use crate::model::error::{Error, Result};
 use crate::model::json;
 use crate::model::regular_file;
 use crate::session::read::detect;
 use crate::session::read::files::{Contents, Files, OpenFile, head_of, open_file};
 use crate::session::read::format;
-use crate::session::read::{segments, title_index};
 use crate::session::read::rows::{self, SessionRows, Table};
+use crate::session::read::{segments, title_index};
 
 /// A sidecar is a few lines: a larger file is not one.
 pub(crate) const SIDECAR_LIMIT_BYTES: u64 = 4 * 1024 * 1024;

@@ -19,6 +19,8 @@ pub(crate) fn read(dialect: &dyn Dialect, root: &Path) -> HashMap<String, IndexT
         .and_then(|path| regular_file::read(&path, INDEX_LIMIT_BYTES, Links::Follow).ok())
         .unwrap_or_default();
     let lines = bytes.split(|byte| *byte == b'\n').filter_map(|line| std::str::from_utf8(line).ok());
-    let titles = lines.filter_map(|line| dialect.title_from_index(line)).filter(|title| !title.text.trim().is_empty());
+    let titles = lines
+        .filter_map(|line| dialect.title_from_index(line))
+        .filter(|title| !title.text.trim().is_empty());
     titles.map(|title| (title.session.clone(), title)).collect()
 }

@@ -19,34 +19,25 @@ use crate::session::tree::skeleton::KeyRole;
 /// A window is at least this much of the file: large enough that its end costs nothing, small beside a session that needs windows.
 pub(super) const BYTES: u64 = 4 * 1024 * 1024;
 
-/// The last thing that happened to a call id.
-#[derive(Clone, Copy)]
-struct Event {
-    at: usize,
-    is_call: bool,
-    /// There was a call of this id before or at this record.
-    is_called: bool,
-}
-
 /// For each record, whether nothing before it depends on it or on a later one: each call before it has its result or never gets
-/// one, and each result its call. An answered call and a later call with its id do not depend on each other.
+/// one, and each result its call. A later call with the same id counts as one that depends on it: the answer may have made two calls
+/// of that id, which its keys do not tell.
 pub(super) fn settled(records: &[RecordRef<'_>]) -> Vec<bool> {
     // How many dependencies begin at a record, less those that have ended before it.
     let mut begin = vec![0_i32; records.len() + 1];
-    let mut last: HashMap<u64, Event> = HashMap::new();
+    // The last record with each call id.
+    let mut last: HashMap<u64, usize> = HashMap::new();
     for (at, record) in records.iter().enumerate() {
         for role in [KeyRole::Call, KeyRole::Result, KeyRole::Interim] {
             let is_call = role == KeyRole::Call;
             for call in record.keys(role) {
                 let before = last.get(&call).copied();
-                let is_called = is_call || before.is_some_and(|before| before.is_called);
-                last.insert(call, Event { at, is_call, is_called });
+                last.insert(call, at);
                 let from = match before {
                     // The replacement of a compaction may have made the call.
                     None if is_call => continue,
                     None => 0,
-                    Some(before) if is_call && !before.is_call && before.is_called => continue,
-                    Some(before) => before.at + 1,
+                    Some(before) => before + 1,
                 };
                 begin[from] += 1;
                 begin[at + 1] -= 1;

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{NO_MODEL, local};
 use super::super::record_class::{THINKING_MODE, TODO};
+use super::super::{NO_MODEL, local};
 use super::block::{self, Author as BlockAuthor};
 use super::{Author, Record};
 use crate::dialect::line_builder::{self, Fields, Put, fields};
