@@ -1,7 +1,7 @@
 //! JSON whose numbers stay the same numbers.
 //!
 //! A [`Value`] holds a number in 64 bits: `1e400` is an error, and thirty digits are rounded. [`parse`] reads each number that would
-//! become another one as an object with one key, and [`to_string`], [`write`] and [`ExactNumbers`] write such an object as the
+//! become another one as an object with one key, and [`to_string`], [`write()`] and [`ExactNumbers`] write such an object as the
 //! number again. The key is random and drawn once per process, so no file can hold it.
 //! serde_json's own feature for this, `arbitrary_precision`, turns every number into a map, in every crate of the program: that
 //! breaks flattened and untagged types. See DESIGN.md.

@@ -216,8 +216,8 @@ impl View {
 
     /// Writes a history, message by message. Returns what this view changed or left out, besides the history's own notes.
     ///
-    /// The values are for [`json::write`](crate::model::json::write), which keeps numbers that 64 bits cannot hold; for ordinary
-    /// numbers, use [`json::plain`](crate::model::json::plain).
+    /// The values are for [`json::write`], which keeps numbers that 64 bits cannot hold; for ordinary
+    /// numbers, use [`json::plain`].
     pub fn write(self, history: &History<'_>, emit: &mut dyn FnMut(Value)) -> Result<Vec<Note>> {
         let mut out = self.output(history, emit)?;
         out.notes.extend(out.filler);

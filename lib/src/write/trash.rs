@@ -218,6 +218,20 @@ impl Trash {
             }
     }
 
+    /// What has no log is not a session, and was put there by somebody else.
+    fn check_holds_log(&self, folder: &Path, origin: &Origin) -> Result<()> {
+        let in_trash = origin.files.iter().filter_map(|file| {
+            let below = origin.path.strip_prefix(&file.path).ok()?;
+            let here = folder.join(&file.name);
+            Some(if below.as_os_str().is_empty() { here } else { here.join(below) })
+        });
+        // After a crash it may be in its old place already.
+        if in_trash.chain([origin.path.clone()]).any(|log| self.disk.exists(&log)) {
+            return Ok(());
+        }
+        Err(Error::ForeignTrash(folder.join(ORIGIN)))
+    }
+
     /// Restores a removed session. If one of its places is taken, nothing is moved.
     pub fn restore(&self, id: &str) -> Result<Removed> {
         let folder = self.root.join(id);
@@ -226,6 +240,7 @@ impl Trash {
         }
         let origin = self.origin(&folder)?;
         let _live = self.lock_alone(&origin.path)?;
+        self.check_holds_log(&folder, &origin)?;
         let source = dialect::named(&origin.dialect).map(|dialect| Source::file(dialect, &origin.path));
         let inside = source.and_then(|source| Inside::store_of(&source));
         let (mut moves, mut copies) = (Vec::new(), Vec::new());

@@ -362,6 +362,26 @@ fn results_of_one_answer_are_one_content_and_nothing_else_is_joined() {
 }
 
 #[test]
+fn results_that_another_agent_wrote_apart_are_joined_for_gemini_and_that_is_noted() {
+    let line = |kind: &str, uuid: &str, parent: &str, blocks: &str| {
+        let message = format!(r#"{{"role":"{kind}","id":"m1","content":[{blocks}]}}"#);
+        format!(r#"{{"type":"{kind}","uuid":"{uuid}","parentUuid":"{parent}","sessionId":"s1","message":{message}}}"#)
+    };
+    let call = |id: &str| format!(r#"{{"type":"tool_use","id":"{id}","name":"f","input":{{}}}}"#);
+    let result = |id: &str| format!(r#"{{"type":"tool_result","tool_use_id":"{id}","content":"ok"}}"#);
+    let log = [
+        line("assistant", "a1", "", &format!("{},{}", call("c1"), call("c2"))),
+        line("user", "r1", "a1", &result("c1")),
+        line("user", "r2", "r1", &result("c2")),
+    ];
+    let session = of_agent("claude-code", &log.join("\n"));
+    let history = History::of(&session, session.head().unwrap()).unwrap();
+    let (contents, notes) = View::Gemini.messages(&history).unwrap();
+    assert_eq!(contents.last().unwrap()["parts"].as_array().unwrap().len(), 2);
+    assert!(notes.iter().any(|note| note.what == "the results of one answer are sent as one content"), "{notes:?}");
+}
+
+#[test]
 fn a_compaction_in_the_midst_of_a_turn_does_not_lose_its_result() {
     let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Go."}]}}
 {"uuid":"a","parentUuid":"u","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"functionCall":{"id":"c","name":"read","args":{}}}]}}

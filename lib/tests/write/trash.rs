@@ -114,6 +114,19 @@ fn the_trash_of_a_store_restores_nothing_outside_of_it() {
 }
 
 #[test]
+fn what_has_no_log_is_not_restored() {
+    let place = place(&[("repo/.sage/trash/x/s1/foo", "{}")]);
+    let own = place.root.join("repo/.sage/sessions/s1");
+    let origin = json!({"dialect": "native", "session": "s1", "path": own.join("messages.jsonl"),
+        "files": [{"path": own, "name": "s1"}]});
+    fs::write(place.root.join("repo/.sage/trash/x/origin.json"), origin.to_string()).unwrap();
+    let before = place.files();
+    let trash = Trash::of_store(&place.root.join("repo/.sage"), host_at(now()));
+    assert!(matches!(trash.restore("x"), Err(Error::ForeignTrash(_))));
+    assert_eq!(place.files(), before);
+}
+
+#[test]
 fn a_native_session_is_removed_and_restored_with_its_folder() {
     let place = place(NATIVE);
     let before = place.files();

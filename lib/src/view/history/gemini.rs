@@ -46,6 +46,9 @@ fn convert(history: &History<'_>, out: &mut ViewOutput<'_>) {
         if turn.origin == TurnOrigin::Instruction {
             out.note(turn, "an instruction is sent as a user message");
         }
+        if turn.origin == TurnOrigin::Results && turn.records.len() > 1 {
+            out.note(turn, "the results of one answer are sent as one content");
+        }
         name_sender(turn.sender.as_deref(), &mut parts);
         let role = if turn.role == Role::Assistant { "model" } else { "user" };
         if content.role.is_empty() && role == "model" {
