@@ -9,8 +9,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::commands::{
     completions::CompletionsArgs, config::ConfigArgs, convert::ConvertArgs, doctor::DoctorArgs,
     extract_tools::ExtractToolsArgs, fork::ForkArgs, history::HistoryArgs, import::ImportArgs, list::ListArgs,
-    new::NewArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs,
-    tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
+    new::NewArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs, resume::ResumeArgs, rewind::RewindArgs,
+    show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -19,8 +19,8 @@ use crate::failure::{Failure, FailureKind};
 ///
 /// Reads the session files of AI agents where they are. Only a command that names a session changes it.
 ///
-/// To name a session, use its id or a unique prefix, @ (the newest of this project), @~1 (the one before it), DIALECT:ID, a path
-/// (with a slash or an ending such as .jsonl), or - (standard input). SESSION#ID names one message of it.
+/// To name a session, use its id or a unique prefix, @ (the newest of this project), @~1 (the one before it), DIALECT:@ (the newest of
+/// one agent), DIALECT:ID, a path (with a slash or an ending such as .jsonl), or - (standard input). SESSION#ID names one message of it.
 #[derive(Parser, Debug)]
 #[command(
     name = "scrollback",
@@ -52,6 +52,7 @@ pub(crate) enum Command {
     Tail(TailArgs),
     History(HistoryArgs),
     ExtractTools(ExtractToolsArgs),
+    Resume(ResumeArgs),
     Record(RecordArgs),
     New(NewArgs),
     Fork(ForkArgs),
@@ -89,6 +90,7 @@ impl Command {
             | Command::Tail(_)
             | Command::History(_)
             | Command::ExtractTools(_)
+            | Command::Resume(_)
             | Command::Convert(_)
             | Command::Doctor(_)
             | Command::Config(_)

@@ -131,7 +131,7 @@ impl Config {
             }
             None => _ = table.insert(last, Item::Value(value.clone())),
         }
-        scrollback::write::replace_private_file(&self.path, document.to_string().as_bytes(), host)?;
+        scrollback::write::replace_private_file(&self.path, document.to_string().as_bytes(), Links::Follow, host)?;
         self.values.retain(|(name, _)| *name != key.name);
         self.values.push((key.name, value));
         Ok(())

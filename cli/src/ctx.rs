@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};
 use crate::config::Config;
-use crate::demo;
+use crate::demo::{self, Demo};
 use crate::failure::{Failure, FailureKind};
 use crate::render::json;
 use crate::terminal::pager::Pager;
@@ -39,6 +39,7 @@ pub(crate) struct Ctx {
     pub(crate) look: Look,
     pub(crate) json: bool,
     pub(crate) demo: bool,
+    demo_home: Option<Demo>,
     /// Whether standard output is a terminal, and standard error.
     pub(crate) on_terminal: bool,
     pub(crate) err_on_terminal: bool,
@@ -79,9 +80,10 @@ impl Ctx {
             config,
             now,
             zone: TimeZone::system(),
-            look: Look { width, colour },
+            look: Look { width, code: width, colour },
             json: global.json,
             demo: global.demo,
+            demo_home: None,
             on_terminal,
             err_on_terminal: io::stderr().is_terminal(),
             out: Box::new(io::BufWriter::new(io::stdout())),
@@ -134,8 +136,14 @@ impl Ctx {
         if folder.is_absolute() {
             return Ok(folder);
         }
-        Err(Failure::new(FailureKind::Usage, "the home directory is unknown: HOME is not set to an absolute path")
-            .hint("set HOME, XDG_DATA_HOME or SCROLLBACK_HOME, or use --store DIR"))
+        let is_ours_set = self.home.vars.get("SCROLLBACK_HOME").is_some_and(|value| !value.is_empty());
+        let what = if is_ours_set {
+            "SCROLLBACK_HOME is not an absolute path"
+        } else {
+            "the home directory is unknown: HOME is not set to an absolute path"
+        };
+        Err(Failure::new(FailureKind::Usage, what)
+            .hint("set HOME, XDG_DATA_HOME or SCROLLBACK_HOME to an absolute path, or use --store DIR"))
     }
 
     /// What writing a session needs; its clock is stopped if ours is.
@@ -159,8 +167,8 @@ impl Ctx {
 
     /// Uses the demo home instead of the user's.
     pub(crate) fn enter_demo(&mut self) -> Result<(), Failure> {
-        let dir = demo::unpack(&self.home, &self.host()?)?;
-        self.home = Home { cwd: dir.clone(), dir, vars: BTreeMap::new() };
+        let demo = self.demo_home.insert(demo::unpack(&self.home, &self.host()?)?);
+        self.home = Home { cwd: demo.path.clone(), dir: demo.path.clone(), vars: BTreeMap::new() };
         Ok(())
     }
 

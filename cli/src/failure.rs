@@ -134,7 +134,7 @@ impl From<scrollback::model::Error> for Failure {
             }
             Error::TooLong { .. } => "write large contents to a file and record its path",
             Error::NoSession(_) => "run `scrollback list --all` to see every session",
-            Error::NoRecord(_) => "run `scrollback tree SESSION` to see every record",
+            Error::NoRecord(_) => "run `scrollback tree SESSION --records` to see every record",
             Error::AmbiguousRecord { .. } => "use a longer prefix",
             Error::CannotContinue { .. } => {
                 "run `scrollback fork SESSION#RECORD` to get a session that ends there, or `scrollback convert SESSION --to native` to get one with branches"

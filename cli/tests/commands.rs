@@ -9,23 +9,23 @@ use support::{TestEnv, line, talk};
 #[test]
 fn the_demo_is_listed_on_a_fresh_machine() {
     assert_snapshot!(TestEnv::new().run(&["--demo", "list"]).all(), @"
-    ID        UPDATED   PROJECT      TITLE                         AGENT        MSGS  STATE
-    78be2c15  1 d ago   tide-tables  Release 0.5.0. Check everyt…  native          6  interrupted-turn
-    0d93f4ab  3 d ago   blog         The dark theme flashes whit…  native          6  degraded
-    019a6f90  5 d ago   tide-tables  Asking the zone for each in…  codex           6  clean
-    019a6b1e  6 d ago   tide-tables  The spring tide of 3 March …  codex           6  clean
-    5ac81b7f  6 d ago   lighthouse   The slow lamp                 native         14  clean
-    home-ada  7 d ago   tide-tables  Which of my functions in ti…  sage-el         6  clean
-    c61f09d4  8 d ago   lighthouse   The late fog horn             claude-code     2  clean
-    f04b7e92  10 d ago  blog         A feed where everything was…  qwen-code       6  clean
-    91c5e7a0  12 d ago  lighthouse   Splitting the lamp controll…  native          6  clean
-    keepers@  12 d ago               Who has the rota for the op…  fluux          11  clean
-    chat-7d2  12 d ago               Which way the buoys lie       ai-sdk          4  clean
-    e6127d58  2 w ago   blog         The hour that happened twice  native          5  interrupted-prompt
-    3f8a61c2  3 w ago   tide-tables  The missing hour of 25 Octo…  native          4  clean
-    20261024  3 w ago   tide-tables  How do I bind tide-insert t…  sage-el         2  clean
-    8b20e5a7  3 w ago   tide-tables  Harbours of Brittany          claude-code     4  clean
-    b27d04e9  4 w ago   tide-tables  A cache for the yearly tabl…  native          6  clean
+    ID        UPDATED  PROJECT      TITLE                          AGENT        MSGS  STATE
+    78be2c15  1 d      tide-tables  Release 0.5.0. Check everyth…  native          6  interrupted-turn
+    0d93f4ab  3 d      blog         The dark theme flashes white…  native          6  degraded
+    019a6f90  5 d      tide-tables  Asking the zone for each ins…  codex           6  clean
+    019a6b1e  6 d      tide-tables  The spring tide of 3 March i…  codex           6  clean
+    5ac81b7f  6 d      lighthouse   The slow lamp                  native         14  clean
+    home-ada  7 d      tide-tables  Which of my functions in tid…  sage-el         6  clean
+    c61f09d4  8 d      lighthouse   The late fog horn              claude-code     2  clean
+    f04b7e92  10 d     blog         A feed where everything was …  qwen-code       6  clean
+    91c5e7a0  12 d     lighthouse   Splitting the lamp controller  native          6  clean
+    keepers@  12 d                  Who has the rota for the ope…  fluux          11  clean
+    chat-7d2  12 d                  Which way the buoys lie        ai-sdk          4  clean
+    e6127d58  2 w      blog         The hour that happened twice   native          5  interrupted-prompt
+    3f8a61c2  3 w      tide-tables  The missing hour of 25 Octob…  native          4  clean
+    20261024  3 w      tide-tables  How do I bind tide-insert to…  sage-el         2  clean
+    8b20e5a7  3 w      tide-tables  Harbours of Brittany           claude-code     4  clean
+    b27d04e9  4 w      tide-tables  A cache for the yearly table…  native          6  clean
     [exit 0]
     2 sub-agent sessions; add --sidechains to list them.
     ");
@@ -78,7 +78,7 @@ fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
     );
     assert_snapshot!(env.run(&["history", "s2", "--for", "text"]).all(), @r"
     [exit 1]
-    clean: Resumed session: 0 messages, there is no content for a model in it.
+    clean: Resumed session: 0 messages, nobody has asked anything yet.
     Nothing to send; run `scrollback show` to see the session.
     ");
 }
@@ -95,7 +95,7 @@ fn a_session_is_shown_as_a_conversation() {
 
       What is two and two?
 
-    ▌ assistant  15 Nov 2026 10:00 · a1
+    ▌ assistant  15 Nov 2026 10:00 · a1 · <1 s
 
       Four.
 
@@ -103,7 +103,7 @@ fn a_session_is_shown_as_a_conversation() {
 
       Sure?
 
-    ▌ assistant  15 Nov 2026 10:00 · a2
+    ▌ assistant  15 Nov 2026 10:00 · a2 · <1 s
 
       Yes.
 
@@ -240,25 +240,23 @@ fn calls_are_opened_line_by_line_and_failures_are_no_answers() {
 
       Hi
 
-    ▌ opus  15 Nov 2026 10:00 · a1
+    ▌ opus  15 Nov 2026 10:00 · a1 · <1 s
 
-      ✓ Task  t1
-        └ sub-agent session agent-a7
-        {
-          "prompt": "Look"
-        }
-      →
+      ✓ Task  Look · ok · t1
+        prompt  Look
         Seen.
+        └ sub-agent: scrollback show agent-a7
 
     ▌ you  15 Nov 2026 10:00 · u2
 
       And?
 
-    ▌ assistant  15 Nov 2026 10:00 · a2
+    ▌ assistant  15 Nov 2026 10:00 · a2 · <1 s
 
-    ✗ API Error: overloaded
+      ✗ API Error: overloaded
     "#);
-    assert!(env.run(&["show", "c1.jsonl"]).out.contains("  ✓ Task  Look\n    └ sub-agent session agent-a7\n"));
+    let folded = "  ✓ Task  Look · ok\n    Seen.\n    └ sub-agent: scrollback show agent-a7\n";
+    assert!(env.run(&["show", "c1.jsonl"]).out.contains(folded));
 }
 
 #[test]
@@ -266,13 +264,13 @@ fn branches_are_drawn() {
     let env = TestEnv::new();
     let other = line("assistant", "b2", Some("u2"), "It depends.");
     env.session("s1", &(talk() + &other));
-    assert_snapshot!(env.run(&["tree", "s1"]).all(), @"
+    assert_snapshot!(env.run(&["tree", "s1", "--records"]).all(), @"
     │ u1       user        15 Nov 2026 10:00  What is two and two?
     │ a1       assistant   15 Nov 2026 10:00  Four.
     │ u2       user        15 Nov 2026 10:00  Sure?
     ├─╮
-    │ ◌ a2       assistant   15 Nov 2026 10:00  **Yes.** ← branch
-    ● b2       assistant   15 Nov 2026 10:00  It depends. ← head
+    │ ◌ a2       assistant   15 Nov 2026 10:00  **Yes.** ← earlier branch
+    ● b2       assistant   15 Nov 2026 10:00  It depends. ← here
     [exit 0]
     ");
 }
@@ -358,7 +356,7 @@ fn a_folder_that_cannot_be_read_is_told_once() {
     std::fs::create_dir_all(env.home().join(".codex")).unwrap();
     std::os::unix::fs::symlink("sessions", env.home().join(".codex/sessions")).unwrap();
     let ran = env.run(&["list", "--all"]);
-    assert_eq!(ran.err.matches(".codex/sessions").count(), 1, "{}", ran.all());
+    assert_eq!(ran.err.matches("$HOME/.codex/sessions").count(), 1, "{}", ran.all());
 }
 
 #[test]
@@ -449,13 +447,13 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: use a longer prefix: native:abc1, native:abc2
     $ scrollback show abc1#nope  [exit 1]
     scrollback: no record "nope" in session abc1
-    hint: run `scrollback tree SESSION` to see every record
+    hint: run `scrollback tree SESSION --records` to see every record
     $ scrollback show @~9  [exit 1]
     scrollback: there are only 2 sessions
     hint: run `scrollback --demo list` to see the bundled demo sessions
     $ scrollback show @x  [exit 2]
     scrollback: "@x" is not a session name
-    hint: use @ for the newest session of this project, @~1 for the one before it
+    hint: use @ for the newest session of this project, @~1 for the one before it, codex:@ for an agent's
     $ scrollback show empty.jsonl  [exit 1]
     scrollback: $DIR/desk/empty.jsonl: the file is empty
     hint: nothing has been recorded in it yet

@@ -22,30 +22,26 @@ fn a_session_becomes_another_agents_where_that_one_finds_it() {
     let env = env();
     assert_snapshot!(env.run(&["convert", "s1", "--to", "codex"]).all(), @r#"
     $HOME/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-e52f2165-4db6-5181-b17e-bd798cab674d.jsonl
-             COUNT  WHAT          FIRST RECORD
-    dropped      3  environment   u1
-    dropped      2  other branch  u2
     [exit 0]
-    5 differences between the native session and the codex file; --json lists them by record.
-    A copy of the original is kept beside it: converting back restores it.
-    `codex resume e52f2165-4db6-5181-b17e-bd798cab674d` in /gone/tide continues it.
+    Converted 3 messages. Not carried over: records of other branches (2).
+    Resume: cd /gone/tide && codex resume e52f2165-4db6-5181-b17e-bd798cab674d
     "#);
     assert_snapshot!(env.run(&["convert", "s1", "--to", "codex"]).all(), @r#"
     [exit 2]
-    scrollback: $HOME/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-e52f2165-4db6-5181-b17e-bd798cab674d.jsonl: already exists
-    hint: nothing is overwritten: choose another name, or move the file away first
+    scrollback: the codex session e52f2165-4db6-5181-b17e-bd798cab674d exists already: $HOME/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-e52f2165-4db6-5181-b17e-bd798cab674d.jsonl
+    hint: run `scrollback show e52f2165-4db6-5181-b17e-bd798cab674d` to see it, or `scrollback remove e52f2165-4db6-5181-b17e-bd798cab674d` to make place for the new one; -o FILE writes it elsewhere
     "#);
     assert_snapshot!(env.run(&["convert", "s1", "--to", "claude-code"]).all(), @r#"
     $HOME/.claude/projects/-gone-tide/85807529-638e-5648-82dd-bab72a62bfbd.jsonl
     [exit 0]
-    Nothing of the native session is lost.
-    `claude --resume 85807529-638e-5648-82dd-bab72a62bfbd` in /gone/tide continues it.
+    Converted 3 messages. Nothing is lost.
+    Resume: cd /gone/tide && claude --resume 85807529-638e-5648-82dd-bab72a62bfbd
     "#);
     assert_snapshot!(env.run(&["list", "--all"]).all(), @r#"
     ID        UPDATED  PROJECT  TITLE                 AGENT        MSGS  STATE
-    85807529  2 h ago  tide     What is two and two?  claude-code     3  interrupted-prompt
-    e52f2165  2 h ago  tide     What is two and two?  codex           3  interrupted-prompt
-    s1        2 h ago  tide     What is two and two?  native          3  interrupted-prompt
+    85807529  2 h      tide     What is two and two?  claude-code     3  interrupted-prompt
+    e52f2165  2 h      tide     What is two and two?  codex           3  interrupted-prompt
+    s1        2 h      tide     What is two and two?  native          3  interrupted-prompt
     [exit 0]
     "#);
 }
@@ -55,10 +51,67 @@ fn programs_get_the_path_and_every_loss() {
     let env = env();
     let told = env.run(&["convert", "s1", "--to", "sage-el", "--store", "other", "--json"]).json();
     let keys: Vec<&String> = told.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["path", "losses"]);
+    assert_eq!(keys, ["session", "path", "messages", "toolCalls", "losses"]);
+    assert_eq!((&told["messages"], &told["toolCalls"]), (&json!(3), &json!(0)));
     assert!(told["path"].as_str().unwrap().starts_with("$DIR/desk/other/projects/"), "{told}");
     let branch = json!({"record": "u2", "what": "other branch", "kind": "dropped", "count": 1});
     assert!(told["losses"].as_array().unwrap().contains(&branch), "{told}");
+}
+
+#[test]
+fn every_difference_is_explained_on_demand() {
+    let env = env();
+    assert_snapshot!(env.run(&["convert", "s1", "--to", "codex", "-o", "x.jsonl", "--explain"]).all(), @r#"
+    $DIR/desk/x.jsonl
+             COUNT  WHAT          FIRST RECORD
+    dropped      3  environment   u1
+    dropped      2  other branch  u2
+    [exit 0]
+    Converted 3 messages. Not carried over: records of other branches (2).
+    A copy of the original is kept beside it: converting back restores it.
+    "#);
+}
+
+/// Prompts, an answer with thinking and two calls, of which one failed, and its usage.
+#[test]
+fn the_summary_names_what_a_person_misses() {
+    let env = TestEnv::new();
+    let parts = json!([{"type": "reasoning", "text": "I look."}, {"type": "text", "text": "Let me look."}]);
+    let calls =
+        json!([{"id": "c1", "name": "read_file", "arguments": {}}, {"id": "c2", "name": "read_file", "arguments": {}}]);
+    let lines = [
+        json!({"user": "When is high water?"}),
+        json!({"assistant": {"content": parts, "toolCalls": calls, "usage": {"input": 10, "output": 5}}}),
+        json!({"toolResult": [{"callId": "c1", "output": "04:12"}, {"callId": "c2", "output": "no such file", "isError": true}]}),
+        json!({"assistant": "At 04:12."}),
+    ];
+    let input = lines.map(|line| format!("{line}\n")).concat();
+    assert_eq!(env.run_with(&["record", "--id", "tides"], input.as_bytes()).code, 0);
+    let summary = |to: &str| env.run(&["convert", "tides", "--to", to, "-o", to]).err;
+    assert_eq!(summary("claude-code"), "Converted 2 messages, 2 tool calls. Not carried over: thinking (1).\n");
+    assert_eq!(summary("sage-el"), "Converted 2 messages, 2 tool calls. Not carried over: thinking (1).\n");
+    let codex = summary("codex");
+    assert_eq!(
+        codex,
+        "Converted 2 messages, 2 tool calls. Only bookkeeping is not carried over; --explain lists it.\n"
+    );
+    let written = fs::read_to_string(env.work().join("codex")).unwrap();
+    assert!(written.contains(r#""output":"no such file","success":false"#), "{written}");
+}
+
+#[test]
+fn converting_back_names_the_session_that_is_still_there() {
+    let env = env();
+    let there = env.run(&["convert", "s1", "--to", "qwen-code", "--json"]).json();
+    let back = env.run(&["convert", there["session"].as_str().unwrap(), "--to", "native"]);
+    assert_snapshot!(back.all(), @r#"
+    [exit 2]
+    scrollback: the native session s1 exists already: $HOME/.sage/sessions/s1/messages.jsonl
+    hint: run `scrollback show s1` to see it, or `scrollback remove s1` to make place for the new one; -o FILE writes it elsewhere
+    "#);
+    assert_eq!(env.run(&["remove", "s1"]).code, 0);
+    let back = env.run(&["convert", there["session"].as_str().unwrap(), "--to", "native"]);
+    assert_eq!((back.code, back.err.as_str()), (0, "Converted 3 messages. Nothing is lost.\n"));
 }
 
 #[test]
@@ -72,9 +125,7 @@ fn a_branch_can_be_chosen_and_the_lines_go_to_a_pipe() {
     {"type":"message","role":"user","content":"Sure?","msg_id":"3519fdef-13e3-5b31-9eeb-9a7952d00aaa","ts":"2026-11-15T10:00:00+00:00"}
     {"type":"message","role":"assistant","content":"**Yes.**","msg_id":"38bb28fc-7efc-51ba-8add-568addf9f1ca","ts":"2026-11-15T10:00:00+00:00"}
     [exit 0]
-             COUNT  WHAT          FIRST RECORD
-    dropped      4  environment   u1
-    dropped      1  other branch  u3
+    Converted 4 messages. Not carried over: records of other branches (1).
     "#);
     let same =
         env.run(&["convert", "s1", "--head", "a2", "--to", "fluux", "--jid", "ada@example.org", "-o", "-", "--json"]);
@@ -95,7 +146,7 @@ fn there_and_back_is_the_same_file() {
     assert_snapshot!(env.run(&["convert", "./there.jsonl", "--to", "native", "-o", "back.jsonl"]).all(), @r#"
     $DIR/desk/back.jsonl
     [exit 0]
-    Nothing of the qwen-code session is lost.
+    Converted 3 messages. Nothing is lost.
     "#);
     let source = fs::read(env.home().join(".sage/sessions/s1/messages.jsonl")).unwrap();
     assert_eq!(fs::read(env.work().join("back.jsonl")).unwrap(), source);

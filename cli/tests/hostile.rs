@@ -205,7 +205,7 @@ fn the_demo_is_unpacked_for_its_owner_only() {
             }
         }
     }
-    assert!(files > 30, "{files}");
+    assert!(files > 15, "{files}");
     let spare: Vec<_> = std::fs::read_dir(&tmp).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(spare.len(), 1, "{spare:?}");
+    assert!(spare.is_empty(), "{spare:?}");
 }

@@ -15,6 +15,46 @@ fn run(env: &std::sync::Arc<TestEnv>, args: &'static [&'static str], what: &str)
     in_time(&format!("{what}: {args:?}"), move || env.run(args))
 }
 
+/// The cache of the demo is a place like any other: what somebody put there is neither followed nor waited for.
+#[test]
+fn the_demo_is_not_unpacked_through_what_lies_in_its_cache() {
+    use std::os::unix::fs::symlink;
+    let env = TestEnv::new();
+    let shown = |env: &TestEnv| env.run(&["--demo", "list"]).out;
+    let first = shown(&env);
+    let demo = env.home().join(".cache/scrollback/demo");
+    let (file, precious) = (demo.join("data/memory"), env.work().join("precious"));
+    std::fs::write(&precious, "mine").unwrap();
+    let log = walk(&file)
+        .into_iter()
+        .find(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+        .unwrap();
+    std::fs::remove_file(&log).unwrap();
+    symlink(&precious, &log).unwrap();
+    assert_eq!(shown(&env), first);
+    assert_eq!(std::fs::read_to_string(&precious).unwrap(), "mine");
+    std::fs::remove_file(&log).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&log).status().unwrap().success());
+    assert_eq!(shown(&env), first);
+    let elsewhere = env.work().join("elsewhere");
+    std::fs::rename(demo.join(".claude"), &elsewhere).unwrap();
+    std::fs::remove_dir_all(&elsewhere).unwrap();
+    std::fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, demo.join(".claude")).unwrap();
+    assert_eq!(shown(&env), first);
+    assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0, "it was written through a link");
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let (mut found, mut next) = (Vec::new(), vec![folder.to_path_buf()]);
+    while let Some(folder) = next.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() { next.push(path) } else { found.push(path) }
+        }
+    }
+    found
+}
+
 #[test]
 fn no_command_waits_for_a_file_beside_a_session() {
     for name in ["snapshots.jsonl", "metadata.json", "messages.jsonl.scrollback.json", "backups"] {

@@ -61,7 +61,8 @@ fn everything(env: &TestEnv) {
         "metadata": {"parentSessionId": "p", "parentToolCallId": "c"}, "forkedFrom": {"sessionId": "f", "messageUuid": "m"}});
     let calls = json!([{"id": "c1", "name": "bash", "arguments": {"command": "ls"}}, {"id": "c2", "name": "read", "arguments": {}}]);
     let answer = json!({"type": "assistant", "uuid": "a1", "parentUuid": "u1", "timestamp": "2026-11-15T10:00:01Z", "model": "m",
-        "message": {"content": "", "toolCalls": calls}, "usage": {"inputTokens": 1, "outputTokens": 2}});
+        "message": {"content": "", "toolCalls": calls}, "usage": {"inputTokens": 1, "outputTokens": 2},
+        "forkedFrom": {"sessionId": "f", "messageUuid": "m2"}});
     let result = json!({"type": "tool_result", "uuid": "r1", "parentUuid": "a1", "timestamp": "2026-11-15T10:00:02Z", "toolResults": [
         {"toolCallId": "c1", "toolName": "bash", "content": "x", "success": false, "error": "broke", "durationMs": 3},
         {"toolCallId": "c2", "toolName": "read", "content": "x", "success": true}]});

@@ -59,6 +59,22 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// A recorder goes on without a lock that it cannot create; then nobody knows whether there is one.
+#[test]
+fn nothing_is_removed_where_the_lock_cannot_be_created() {
+    let env = TestEnv::new();
+    let data = env.home().join(".local/share/scrollback");
+    std::fs::create_dir_all(&data).unwrap();
+    std::fs::write(data.join("live"), "").unwrap();
+    let mut child = start(&env, "claude-code", &[]);
+    let id = only(&env);
+    let refused = run(&env, &["remove", &id]);
+    assert_eq!(refused.code, 2, "{}", refused.all());
+    assert_eq!(run(&env, &["show", &id]).code, 0);
+    drop(child.stdin.take());
+    child.wait().unwrap();
+}
+
 #[test]
 fn a_session_that_is_being_recorded_is_not_removed() {
     for (dialect, more) in DIALECTS {

@@ -83,6 +83,46 @@ fn a_recorded_session_is_resumed_as_the_hint_says() {
     assert_eq!(ran.code, 0, "{}", ran.all());
 }
 
+#[test]
+fn what_the_hint_says_names_the_session_wherever_it_is() {
+    for args in [
+        &["record", "--id", "x.jsonl"][..],
+        &["record", "--dialect", "ai-sdk", "--id", "tides"],
+        &["record", "--dialect", "fluux", "--jid", "ada@example.org"],
+        &["record", "--resume", "./elsewhere.jsonl"],
+        &["record", "--store", "store"],
+    ] {
+        let env = TestEnv::new();
+        env.run_with(&["record", "--id", "tides"], b"{\"user\": \"When?\"}\n");
+        fs::create_dir_all(env.work().join("data/memory")).unwrap();
+        fs::write(env.work().join("elsewhere.jsonl"), talk()).unwrap();
+        let recorded = env.run_with(args, b"{\"user\": \"When?\"}\n");
+        fs::write(env.work().join("x.jsonl"), talk()).unwrap();
+        let path = |ran: &Ran| ran.err.lines().find_map(|line| line.strip_prefix("Recording to ")).unwrap().to_owned();
+        let hint = recorded.err.lines().find_map(|line| line.strip_prefix("Continue later with: scrollback ")).unwrap();
+        let hint = hint.replace("$HOME", &env.home().display().to_string());
+        let hint = hint.replace("$DIR", &env.work().parent().unwrap().display().to_string());
+        let resumed = env.run_with(&hint.split(' ').collect::<Vec<_>>(), b"{\"user\": \"Again?\"}\n");
+        assert_eq!((resumed.code, path(&resumed)), (0, path(&recorded)), "{hint}: {}", resumed.all());
+    }
+}
+
+#[test]
+fn nothing_is_named_by_an_empty_name() {
+    let env = TestEnv::new();
+    env.run_with(&["record", "--id", "tides"], b"{\"user\": \"When?\"}\n");
+    for args in [&["show", "native:"][..], &["remove", "native:"], &["remove", ""]] {
+        let ran = env.run(args);
+        assert!(ran.code == 2 && ran.err.contains("the name of a session is empty"), "{args:?}: {}", ran.all());
+    }
+    env.run(&["remove", "tides"]);
+    for args in [&["trash", "restore", ""][..], &["trash", "empty", "--yes", ""]] {
+        let ran = env.run(args);
+        assert!(ran.code == 2 && ran.err.contains("the id is empty"), "{args:?}: {}", ran.all());
+    }
+    assert_eq!(env.run(&["trash", "--json"]).json().as_array().map(Vec::len), Some(1));
+}
+
 /// Two sessions of one id: the copy is in another project's folder.
 fn twins(env: &TestEnv, dialect: &str) -> Vec<PathBuf> {
     let recorded = env.run_with(
@@ -360,6 +400,29 @@ fn every_session_id_that_is_printed_names_a_session() {
         assert_eq!(env.run(&["trash", "restore", id]).code, 0, "{id}");
     }
     assert_eq!(env.run(&["show", fork]).code, 0);
+}
+
+/// Lists hide sub-agents' sessions, whose ids were made in the same moment: a name is looked up among all.
+#[test]
+fn an_id_that_a_list_prints_is_not_that_of_a_hidden_sub_agent_too() {
+    let env = TestEnv::new();
+    let (parent, sub) = ("019a6b1e-4c07-7d31-9a52-6f0b8e21c4d7", "019a6b1e-4c08-7d31-9a52-6f0b8e21c4d7");
+    for (id, parent) in [(parent, None), (sub, Some(parent))] {
+        let meta = serde_json::json!({"timestamp": "2026-11-15T10:00:00Z", "type": "session_meta", "payload": {
+            "id": id, "timestamp": "2026-11-15T10:00:00Z", "cwd": "/gone/tide", "parent_thread_id": parent}});
+        let item = serde_json::json!({"timestamp": "2026-11-15T10:00:01Z", "type": "response_item", "payload": {
+            "type": "message", "role": "user", "content": [{"type": "input_text", "text": "When?"}]}});
+        let path = env.home().join(format!(".codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-{id}.jsonl"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, format!("{meta}\n{item}\n")).unwrap();
+    }
+    let listed = env.run(&["list", "--all"]);
+    let ids: Vec<&str> = listed.out.lines().skip(1).filter_map(|line| line.split(' ').next()).collect();
+    let [id] = ids[..] else { panic!("the sub-agent is hidden: {}", listed.all()) };
+    for command in READING.into_iter().take(3).chain([&["doctor"][..]]) {
+        let ran = run(&env, &about(command, id));
+        assert_eq!(ran.code, 0, "{command:?} {id}: {}", ran.all());
+    }
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn a_session_is_gone_on_with_by_name_or_as_the_newest() {
     assert_eq!(branched.code, 0, "{}", branched.all());
     assert_eq!(branch(&env, "mine"), ["user: One", "assistant: one"]);
     let tree = env.run(&["tree", "mine"]);
-    assert!(tree.out.contains("← branch") && tree.out.contains("← head"), "{}", tree.out);
+    assert!(tree.out.contains("← earlier branch") && tree.out.contains("← here"), "{}", tree.out);
     let back = format!(
         "{{\"rewind\": {{\"to\": \"{question}\", \"reason\": \"again\"}}}}\n{{\"assistant\": \"I\"}}\n{{\"rewind\": \"nowhere\"}}\n"
     );
@@ -587,6 +587,45 @@ fn what_a_format_writes_whole_is_acknowledged_when_it_is_on_disk() {
 }
 
 /// Without a home directory there is no place for sessions: the working directory is not one.
+#[test]
+fn a_relative_path_in_a_variable_is_no_place_to_record_to() {
+    let env = TestEnv::new();
+    let run = |name: &str| {
+        let mut command = env.command(&["record"]);
+        env.ran(
+            {
+                command.env(name, "relative");
+                command
+            },
+            b"{\"user\": \"When is high water?\"}\n",
+        )
+    };
+    let refused = run("SCROLLBACK_HOME");
+    assert!(refused.code == 2 && refused.err.contains("SCROLLBACK_HOME is not an absolute path"), "{}", refused.all());
+    // XDG asks to ignore it.
+    assert_eq!(run("XDG_DATA_HOME").code, 0);
+    assert_eq!(std::fs::read_dir(env.work()).unwrap().count(), 0);
+    assert!(env.home().join(".local/share/scrollback/sessions").is_dir());
+}
+
+#[test]
+fn a_session_whose_first_line_is_torn_gets_its_header_again() {
+    let env = TestEnv::new();
+    let id = "11111111-1111-4111-8111-111111111111";
+    let said = b"{\"user\": \"When is high water?\"}\n";
+    let recorded = env.run_with(&["record", "--dialect", "codex", "--id", id], said);
+    let path = recorded.err.lines().find_map(|line| line.strip_prefix("Recording to ")).unwrap();
+    let path = path.replace("$HOME", &env.home().display().to_string());
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..60]).unwrap();
+    let other = env.home().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let resumed = env.run_with(&["record", "--resume", &path, "--project", other.to_str().unwrap()], said);
+    assert_eq!(resumed.code, 0, "{}", resumed.all());
+    let listed = env.run(&["list", "--all", "--json"]).json();
+    assert_eq!(listed[0]["project"], "$HOME/other", "{listed}");
+}
+
 #[test]
 fn without_a_home_nothing_is_recorded_into_the_working_directory() {
     let env = TestEnv::new();

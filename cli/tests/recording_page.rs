@@ -28,7 +28,8 @@ fn run(env: &TestEnv, program: &str, file: &str, block: &str) -> Option<String> 
     }
     std::fs::write(env.work().join(file), block).unwrap();
     let ours = Path::new(env!("CARGO_BIN_EXE_scrollback")).parent().unwrap().to_path_buf();
-    let with_ours = std::env::join_paths(std::iter::once(ours).chain(std::env::split_paths(&path))).unwrap();
+    let first = [ours, env.work().join("bin")];
+    let with_ours = std::env::join_paths(first.into_iter().chain(std::env::split_paths(&path))).unwrap();
     let mut command = Command::new(program);
     command.arg(file).current_dir(env.work()).env("PATH", with_ours).env("HOME", env.home());
     for name in ["XDG_DATA_HOME", "SCROLLBACK_HOME", "SCROLLBACK_NOW"] {
@@ -56,7 +57,35 @@ fn the_shells_example_runs() {
     let [block] = &blocks("sh")[..] else { panic!("one block") };
     if let Some(said) = run(&env, "sh", "example.sh", block) {
         assert_eq!(said.matches("\"durability\":\"sync\"").count(), 3, "{said}");
-        assert!(said.contains("And low water? ← head"), "{said}");
+        assert!(said.contains("no answer  ← here"), "{said}");
+    }
+}
+
+/// What Claude Code prints for a prompt, which it does not repeat.
+#[cfg(unix)]
+const CLAUDE: &str = r#"#!/bin/sh
+[ "$*" = "-p When is high water? --output-format stream-json --verbose" ] || exit 1
+cat <<'END'
+{"type":"system","subtype":"init","cwd":"/home/ada/tide","session_id":"5e55","tools":[],"model":"model-1","uuid":"1"}
+{"type":"assistant","message":{"id":"msg_1","type":"message","role":"assistant","model":"model-1","content":[{"type":"text","text":"At 04:12."}],"usage":{"input_tokens":20,"output_tokens":5}},"parent_tool_use_id":null,"session_id":"5e55","uuid":"2"}
+{"type":"result","subtype":"success","is_error":false,"duration_ms":900,"num_turns":1,"result":"At 04:12.","session_id":"5e55","total_cost_usd":0.01,"usage":{"input_tokens":20,"output_tokens":5},"uuid":"3"}
+END
+"#;
+
+#[cfg(unix)]
+#[test]
+fn claudes_example_records_the_prompt_too() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let env = TestEnv::new();
+    let [block] = &blocks("bash")[..] else { panic!("one block") };
+    let claude = env.work().join("bin/claude");
+    std::fs::create_dir(env.work().join("bin")).unwrap();
+    std::fs::write(&claude, CLAUDE).unwrap();
+    std::fs::set_permissions(&claude, std::fs::Permissions::from_mode(0o755)).unwrap();
+    if let Some(said) = run(&env, "sh", "example.sh", block) {
+        assert!(said.starts_with("{\"seq\":0,\"id\":"), "{said}");
+        assert_eq!(branch(&env), ["When is high water?", "At 04:12."]);
     }
 }
 

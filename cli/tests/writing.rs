@@ -80,12 +80,10 @@ fn a_step_back_is_a_record_and_leaves_a_branch() {
     [exit 0]
     Later records stay as a branch; run `scrollback rewind s1#a2` to undo.
     ");
-    assert_snapshot!(env.run(&["tree", "s1"]).out.lines().take(5).collect::<Vec<_>>().join("\n"), @"
-    │ u1       user        15 Nov 2026 10:00  What is two and two?
-    │ a1       assistant   15 Nov 2026 10:00  Four.
+    assert_snapshot!(env.run(&["tree", "s1"]).out.lines().take(3).collect::<Vec<_>>().join("\n"), @"
+    │ a1        15 Nov 2026 10:00  What is two and two?                   answered
     ├─╮
-    │ │ u2       user        15 Nov 2026 10:00  Sure?
-    │ ◌ a2       assistant   15 Nov 2026 10:00  **Yes.** ← branch
+    │ ◌ a2        15 Nov 2026 10:00  Sure?                                answered  ← earlier branch
     ");
     let told = env.run(&["rewind", "s1#a2", "--json"]).json();
     let last = lines(&path).pop().unwrap();
@@ -94,7 +92,7 @@ fn a_step_back_is_a_record_and_leaves_a_branch() {
     assert_snapshot!(env.run(&["rewind", "s1"]).all(), @"
     [exit 2]
     scrollback: no record named
-    hint: use s1#RECORD; run `scrollback tree SESSION` to see every record
+    hint: use s1#RECORD; run `scrollback tree SESSION --records` to see every record
     ");
     assert_eq!(env.run(&["rewind", "s1#zzz"]).code, 1);
     let ambiguous = env.run(&["rewind", "s1#u"]);
@@ -658,4 +656,35 @@ fn what_is_only_partly_in_the_trash_is_not_deleted() {
     }
     assert_eq!(env.run(&["trash", "restore", "s1"]).code, 0);
     assert!(env.run(&["show", "s1"]).out.contains("Sure?"));
+}
+
+/// A fork of Codex has no copy of what came before: it begins in the other file.
+#[test]
+fn whoever_removes_the_beginning_of_another_session_is_warned() {
+    let env = TestEnv::new();
+    let (base, fork) = ("019a6b1e-4c07-7d31-9a52-6f0b8e21c4d7", "019a6f90-12e8-7b64-8c3d-2e95a7f40b18");
+    let rollout = |id: &str, history_base: Value| {
+        let meta = json!({"timestamp": "2026-11-15T10:00:00Z", "type": "session_meta", "ordinal": 0, "payload": {
+            "id": id, "timestamp": "2026-11-15T10:00:00Z", "cwd": "/gone/tide", "history_mode": "paginated", "history_base": history_base}});
+        let path = env.home().join(format!(".codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-{id}.jsonl"));
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("{meta}\n")).unwrap();
+    };
+    let both = || {
+        rollout(base, Value::Null);
+        rollout(fork, json!({"thread_id": base, "end_ordinal_exclusive": 1}));
+    };
+    both();
+    let alone = env.run(&["remove", fork]);
+    assert!(alone.code == 0 && !alone.err.contains("warning"), "{}", alone.all());
+    both();
+    let together = env.run(&["remove", base, fork]);
+    assert!(together.code == 0 && !together.err.contains("warning"), "{}", together.all());
+    both();
+    let warned = env.run(&["remove", base]);
+    let warning = format!("warning: sessions that begin in {base} lose their beginning: {fork}\n");
+    assert!(warned.code == 0 && warned.err.starts_with(&warning), "{}", warned.all());
+    both();
+    let removed = env.run(&["remove", base, "--json"]);
+    assert_eq!(removed.json()["dependents"], json!([fork]));
 }

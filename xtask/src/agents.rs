@@ -6,10 +6,12 @@
 mod compare;
 mod inside;
 mod install;
+mod interactive;
 mod items;
 mod model;
 mod sandbox;
 mod scenario;
+mod terminal;
 
 use std::fs;
 use std::io;
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use compare::{Files, Verdict, compare};
+use interactive::Screen;
 use sandbox::Sandbox;
 use scenario::{Scenario, Start, Step, scenarios};
 
@@ -50,6 +53,7 @@ struct Agent {
     fork: Option<&'static [&'static str]>,
     /// Whether its format has branches.
     branches: bool,
+    screen: Screen,
 }
 
 const AGENTS: [Agent; 3] = [
@@ -66,6 +70,14 @@ const AGENTS: [Agent; 3] = [
         newest: &["-p", "PROMPT", "--continue"],
         fork: Some(&["-p", "PROMPT", "--resume", "ID", "--fork-session"]),
         branches: true,
+        screen: Screen {
+            arguments: &["--permission-mode", "manual"],
+            resume: &["--resume"],
+            ready: "❯",
+            compact: ("/compact", "Compacted"),
+            rewind: ("Rewind", &["Up", "Enter", "1"]),
+            quit: "/exit",
+        },
     },
     Agent {
         name: "codex",
@@ -81,6 +93,15 @@ const AGENTS: [Agent; 3] = [
         // Only its interface forks.
         fork: None,
         branches: false,
+        screen: Screen {
+            // Its server would outlive the terminal.
+            arguments: &["--no-daemon", "-s", "danger-full-access"],
+            resume: &["resume"],
+            ready: "›",
+            compact: ("/compact", "Context compacted"),
+            rewind: ("↵ rewind", &["Enter"]),
+            quit: "/quit",
+        },
     },
     Agent {
         name: "qwen",
@@ -95,6 +116,14 @@ const AGENTS: [Agent; 3] = [
         newest: &["-p", "PROMPT", "--continue"],
         fork: Some(&["-p", "PROMPT", "--resume", "ID", "--fork-session"]),
         branches: true,
+        screen: Screen {
+            arguments: &[],
+            resume: &["--resume"],
+            ready: "Type your message",
+            compact: ("/compress", "history compressed"),
+            rewind: ("Rewind Conversation", &["Enter", "Enter"]),
+            quit: "/quit",
+        },
     },
 ];
 
@@ -115,10 +144,28 @@ struct Row {
     difference: String,
 }
 
+impl Row {
+    /// A row, which is printed at once.
+    fn new(agent: &Agent, scenario: String, cells: [String; 4], difference: String) -> Row {
+        println!("{:<7}{scenario:<60} {:>3} {:>3}  {} {difference}", agent.name, cells[1], cells[2], cells[3]);
+        Row { agent: agent.name, scenario, cells, difference }
+    }
+
+    fn not_written(agent: &Agent, scenario: String) -> Row {
+        Row::new(agent, scenario, ["", "", "", "not written"].map(str::to_owned), String::new())
+    }
+}
+
+/// The model view of a session, and of the one that it was converted from.
+const HISTORY: &str = "history.json";
+const SOURCE: &str = "source.json";
+
 pub(crate) fn run(options: &[&str]) -> Outcome {
-    if let ["--inside", agent, folder, home, cwd, log, arguments @ ..] = options {
+    if let [way @ ("--inside" | "--at-screen"), agent, folder, home, cwd, log, arguments @ ..] = options {
         let agent = AGENTS.iter().find(|known| known.name == *agent).ok_or("no such agent")?;
-        let place = inside::Run { folder: folder.into(), home: home.into(), cwd: cwd.into(), log: log.into() };
+        let is_at_screen = *way == "--at-screen";
+        let place =
+            inside::Run { is_at_screen, folder: folder.into(), home: home.into(), cwd: cwd.into(), log: log.into() };
         return inside::start(agent, &place, arguments);
     }
     let (bless, only, folder) = match options {
@@ -140,6 +187,9 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         let missing: Vec<String> = missing.into_iter().chain(network).collect();
         return Err(format!("missing:\n{}\nhint: cargo xtask agents --install", missing.join("\n")).into());
     };
+    if !terminal::is_available() {
+        return Err("missing: tmux\nhint: apt-get install tmux, or the like".into());
+    }
     start(&mut command("cargo build --package scrollback --locked"))?;
     let binary = std::env::current_exe()?.with_file_name("scrollback");
     let scratch = std::env::temp_dir().join(format!("scrollback-agents-{}", std::process::id()));
@@ -195,48 +245,49 @@ impl Bench {
             for scenario in scenarios().into_iter().chain(converted).filter(wanted) {
                 rows.push(self.row(agent, &scenario)?);
             }
+            rows.extend(self.interactive_rows(agent, only)?);
         }
         Ok(rows)
     }
 
-    fn row(&self, agent: &Agent, scenario: &Scenario<'_>) -> Result<Row, Box<dyn std::error::Error>> {
-        let name: String = scenario.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
-        let place = self.scratch.join(agent.name).join(name);
-        let mut sandbox =
-            Sandbox { bench: self, agent, home: place.join("home"), cwd: place.join("w"), place, ids: Vec::new() };
-        fs::create_dir_all(&sandbox.cwd)?;
-        fs::create_dir_all(&sandbox.home)?;
-        let row = |cells: [String; 4], difference: String| {
-            println!(
-                "{:<7}{:<60} {:>3} {:>3}  {} {difference}",
-                agent.name, scenario.name, cells[1], cells[2], cells[3]
-            );
-            Row { agent: agent.name, scenario: scenario.name.clone(), cells, difference }
-        };
+    fn row(&self, agent: &'static Agent, scenario: &Scenario<'_>) -> Result<Row, Box<dyn std::error::Error>> {
+        let mut sandbox = Sandbox::new(self, agent, &scenario.name)?;
         for step in &scenario.steps {
             sandbox.run(step)?;
         }
-        let Some(log) = sandbox.log()? else {
-            return Ok(row([String::new(), String::new(), String::new(), "not written".to_owned()], String::new()));
-        };
-        let (history, source) = (sandbox.place.join("history.json"), sandbox.place.join("source.json"));
-        self.write_history(agent, &log, &history)?;
+        let Some(log) = sandbox.log()? else { return Ok(Row::not_written(agent, scenario.name.clone())) };
+        self.keep_history(agent, &sandbox, &log)?;
         if let [Step::Convert(session)] = scenario.steps[..] {
-            self.write_history(agent, session, &source)?;
+            self.write_history(agent, session, &sandbox.place.join(SOURCE))?;
         }
-        fs::copy(&log, sandbox.place.join("written.jsonl"))?;
         let arguments = match scenario.start {
             Start::Resume => agent.resume,
             Start::Continue => agent.newest,
             Start::Fork => agent.fork.unwrap_or(agent.resume),
         };
         sandbox.start_agent(arguments, &log, PROMPT)?;
-        let (requests, printed) = (sandbox.place.join("requests.jsonl"), sandbox.place.join("printed.txt"));
+        self.compared(agent, scenario.name.clone(), &sandbox)
+    }
+
+    /// Keeps the session as it is before the agent resumes it, and what the agent should send.
+    fn keep_history(&self, agent: &Agent, sandbox: &Sandbox<'_>, log: &Path) -> io::Result<()> {
+        self.write_history(agent, log, &sandbox.place.join(HISTORY))?;
+        fs::copy(log, sandbox.place.join("written.jsonl")).map(|_| ())
+    }
+
+    /// The row of a session that the agent has resumed.
+    fn compared(
+        &self,
+        agent: &'static Agent,
+        scenario: String,
+        sandbox: &Sandbox<'_>,
+    ) -> Result<Row, Box<dyn std::error::Error>> {
+        let [history, source, printed] = [HISTORY, SOURCE, "printed.txt"].map(|name| sandbox.place.join(name));
         let converted = source.exists().then_some((source.as_path(), printed.as_path()));
-        let files = Files { requests: &requests, history: &history, converted };
+        let files = Files { requests: &sandbox.requests(), history: &history, converted };
         let Verdict { counts, verdict, difference } = compare(agent.api, PROMPT, &files)?;
         let [source, expected, sent] = counts.map(|count| count.map(|count| count.to_string()).unwrap_or_default());
-        Ok(row([source, expected, sent, verdict], difference))
+        Ok(Row::new(agent, scenario, [source, expected, sent, verdict], difference))
     }
 
     /// Writes the model view of a session to a file.

@@ -34,14 +34,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     }
     println!("| job | limit | peer | ours | ratio | RSS |\n| --- | --- | --- | --- | --- | --- |");
     in_process(&home, &measured);
-    let ends = measured.seconds("limit: both ends of every file");
-    let list = timed(&ours(&home, &["list", "--all"]))?;
-    println!(
-        "| list every session without an index, process included | {ends:.3} s (both ends of each) | | {:.3} s | {:.2} × the limit's time | {} MiB |",
-        list.seconds,
-        list.seconds / ends,
-        list.rss_mib
-    );
+    list(&home, &measured)?;
     let typed = measured.seconds("limit: borrowed typed parse");
     let printed = shell::root().join("target/bench/answer.txt");
     let whole = timed_into(&ours(&home, &["list", "--all", "--full", "--json"]), &printed)?;
@@ -56,6 +49,29 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     stream()?;
     recording()?;
     large()
+}
+
+/// Every session, the newest of them read whole, against a program that only finds the files and reads the same bytes.
+fn list(home: &Path, measured: &Measured) -> Outcome {
+    let (read, megabytes) =
+        (measured.seconds("limit: what a list reads"), measured.seconds("bytes that a list reads") / 1e6);
+    let list = timed(&ours(home, &["list", "--all"]))?;
+    println!(
+        "| list {} sessions without an index, process included (goal: 2 ×) | {read:.3} s (read the same {megabytes:.0} MB) | | {:.3} s | {:.2} × the limit's time | {} MiB |",
+        measured.seconds("files"),
+        list.seconds,
+        list.seconds / read,
+        list.rss_mib
+    );
+    let ends = measured.seconds("limit: both ends of every file");
+    let newest = timed(&ours(home, &["show", "@", "--last", "1"]))?;
+    println!(
+        "| find the newest session and show its last message, process included | {ends:.3} s (both ends of each) | | {:.3} s | {:.2} × the limit's time | {} MiB |",
+        newest.seconds,
+        newest.seconds / ends,
+        newest.rss_mib
+    );
+    Ok(())
 }
 
 /// Whether `list --json` printed as many sessions as the home has, of each agent.

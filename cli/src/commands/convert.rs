@@ -1,31 +1,32 @@
 //! `convert`: writes a session in another agent's format, and reports what that format cannot store.
 
+mod summary;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use scrollback::dialect::{self, Dialect};
 use scrollback::model::{Error, Host, LossKind};
-use scrollback::session::{Bridge, Session};
+use scrollback::session::{Bridge, ReadOptions, Session, Source};
 use scrollback::transfer::convert::{Conversion, Converted, LossRow, Target};
-use scrollback::view::find::SessionName;
-use serde_json::json;
+use scrollback::view::find::{Places, SessionName};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::json;
-use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
 use crate::session::name;
+use crate::session::resume::{self, Resumable};
 use crate::session::writable::{is_with_somebody, usual_store, with_whom};
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
 
 /// Write a session in another agent's format
 ///
-/// The new session is where that agent finds it, or where --store or -o puts it; nothing is overwritten, and the session itself is not changed. What the
-/// format cannot store is reported, with --json for each record. A copy of the original is kept beside the new file, so that converting back restores it. A format without branches gets the newest one, or the one that ends in RECORD.
+/// The new session is where that agent finds it, or where --store or -o puts it; nothing is overwritten, and the session itself is not changed. What is
+/// not carried over is named, in detail with --explain, and with --json for each record. A copy of the original is kept beside the new file, so that converting back restores it. A format without branches gets the newest one, or the one that ends in RECORD.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ConvertArgs {
     /// Session id, unique beginning, @, a path or -; #RECORD names the branch that ends there
@@ -43,6 +44,9 @@ pub(crate) struct ConvertArgs {
     /// The person or room that the session is with; fluux requires it
     #[arg(long, value_name = "JID")]
     jid: Option<String>,
+    /// List every difference between the session and the new file
+    #[arg(long)]
+    explain: bool,
 }
 
 pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
@@ -71,15 +75,53 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let how = Conversion { to, target, head: head.as_deref(), with };
     check_folder(args.output.as_deref(), ctx)?;
     if is_piped {
-        return to_stdout(&session, how, &host, ctx);
+        return to_stdout(&session, how, &host, args.explain, ctx);
     }
-    let converted = session.convert(&how, &host).map_err(|error| not_converted(&session, &how, error))?;
+    let converted = restorable(&session, &how, &host, global, ctx).and_then(|()| session.convert(&how, &host));
+    let converted = match converted {
+        Err(Error::Exists(path)) if args.output.is_none() => return Err(already_there(to, path, global, ctx)),
+        converted => converted.map_err(|error| not_converted(&session, &how, error))?,
+    };
     remark(&converted, ctx)?;
-    report(&session, to, &converted, ctx)?;
-    if args.output.is_none() && global.store.is_none() && !ctx.json {
-        continue_hint(to, &converted, &session, ctx)?;
+    if ctx.json {
+        ctx.print_json(&converted)?;
+        return Ok(ExitCode::SUCCESS);
     }
+    ctx.line(&clean::line(&converted.path.to_string_lossy()))?;
+    if args.explain {
+        let table = table(&converted.losses, ctx.look.width, ctx.paint());
+        write!(ctx.out, "{table}")?;
+    }
+    ctx.note(&summary::sentences(&converted, args.explain))?;
+    if args.explain && converted.sidecar.is_some() {
+        ctx.note("A copy of the original is kept beside it: converting back restores it.")?;
+    }
+    let (id, path) = (converted.session.as_str(), converted.path.as_path());
+    resume::print_resume_line(Resumable { dialect: to, id, path, cwd: session.cwd() }, ctx)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Fails if the original that a session becomes again is still in another store of its agent: two sessions would have one id.
+fn restorable(session: &Session, how: &Conversion<'_>, host: &Host, global: &Global, ctx: &Ctx) -> Result<(), Error> {
+    let is_usual = matches!(how.target, Target::Store(_)) && global.store.is_none();
+    let restored = if is_usual { session.restored_id(how, host)? } else { None };
+    let places = Places { home: ctx.home.clone(), store: None, dialect: Some(how.to) };
+    let known = restored.and_then(|id| places.with_id(id.as_str(), ctx.now).into_iter().next());
+    known.map_or(Ok(()), |known| Err(Error::Exists(known.path)))
+}
+
+/// The session that has the place of the new one: usually an earlier conversion, or the original.
+fn already_there(to: &'static dyn Dialect, path: PathBuf, global: &Global, ctx: &Ctx) -> Failure {
+    let id =
+        Session::open(&Source::file(to, &path), &ReadOptions::plain(ctx.now)).map(|session| session.id().to_string());
+    let Ok(id) = id else { return Error::Exists(path).into() };
+    let message = format!("the {} session {} exists already: {}", to.name(), clean::line(&id), path.display());
+    // A session of another store is found by its path.
+    let name = if global.store.is_some() { path.to_string_lossy().into_owned() } else { id };
+    let name = clean::line(&name).into_owned();
+    let hint = "to make place for the new one; -o FILE writes it elsewhere";
+    Failure::new(FailureKind::Usage, message)
+        .hint(format!("run `scrollback show {name}` to see it, or `scrollback remove {name}` {hint}"))
 }
 
 /// Refuses a file in a missing folder: a mistyped path creates nothing.
@@ -146,7 +188,13 @@ fn check_reader(ctx: &Ctx) -> Result<(), Failure> {
 }
 
 /// Writes the new session to standard output, and the losses to standard error.
-fn to_stdout(session: &Session, how: Conversion<'_>, host: &Host, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+fn to_stdout(
+    session: &Session,
+    how: Conversion<'_>,
+    host: &Host,
+    explains: bool,
+    ctx: &mut Ctx,
+) -> Result<ExitCode, Failure> {
     let scratch = std::env::temp_dir();
     let nowhere = scratch.join((host.new_id)());
     let how = Conversion { target: Target::File(&nowhere), ..how };
@@ -155,34 +203,17 @@ fn to_stdout(session: &Session, how: Conversion<'_>, host: &Host, ctx: &mut Ctx)
     ctx.out.write_all(&bytes)?;
     ctx.out.flush()?;
     remark(&converted, ctx)?;
-    let losses = &converted.losses;
     if ctx.json {
-        json::compact(&mut ctx.err, &json!({"path": "-", "losses": losses}))?;
+        json::compact(&mut ctx.err, &Converted { path: "-".into(), ..converted })?;
         writeln!(ctx.err)?;
-    } else {
-        let table = table(losses, ctx.look.width, Paint { colour: false });
+        return Ok(ExitCode::SUCCESS);
+    }
+    if explains {
+        let table = table(&converted.losses, ctx.look.width, Paint { colour: false });
         write!(ctx.err, "{table}")?;
     }
+    ctx.note(&summary::sentences(&converted, explains))?;
     Ok(ExitCode::SUCCESS)
-}
-
-fn report(session: &Session, to: &dyn Dialect, converted: &Converted, ctx: &mut Ctx) -> Result<(), Failure> {
-    if ctx.json {
-        return ctx.print_json(converted);
-    }
-    ctx.line(&clean::line(&converted.path.to_string_lossy()))?;
-    let (from, to) = (session.dialect().name(), to.name());
-    if converted.losses.is_empty() {
-        return ctx.note(&format!("Nothing of the {from} session is lost."));
-    }
-    let table = table(&converted.losses, ctx.look.width, ctx.paint());
-    write!(ctx.out, "{table}")?;
-    let count = plural(converted.losses.iter().map(|row| row.count).sum(), "difference");
-    ctx.note(&format!("{count} between the {from} session and the {to} file; --json lists them by record."))?;
-    match &converted.sidecar {
-        Some(_) => ctx.note("A copy of the original is kept beside it: converting back restores it."),
-        None => Ok(()),
-    }
 }
 
 /// Losses by name: how many, and the first record.
@@ -217,19 +248,6 @@ fn table(losses: &[LossRow], width: usize, paint: Paint) -> String {
         ]);
     }
     table.render(width, paint)
-}
-
-/// Prints how to continue the conversation in the agent itself.
-fn continue_hint(to: &dyn Dialect, converted: &Converted, session: &Session, ctx: &mut Ctx) -> Result<(), Failure> {
-    let id = clean::line(converted.session.as_str());
-    let command = match to.name() {
-        "claude-code" => format!("claude --resume {id}"),
-        "codex" => format!("codex resume {id}"),
-        "qwen-code" => format!("qwen --resume {id}"),
-        _ => return Ok(()),
-    };
-    let place = session.cwd().map(|cwd| format!(" in {}", clean::line(cwd))).unwrap_or_default();
-    ctx.note(&format!("`{command}`{place} continues it."))
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ fn targets(args: &DoctorArgs, global: &Global, ctx: &mut Ctx, report: &mut Repor
     if !args.sessions.is_empty() {
         return Ok(targets);
     }
-    let found = scope::found(global, ctx, Depth::Windows)?;
+    let found = scope::found(global, ctx, Depth::Ends)?;
     report.unreadable = found.unreadable;
     if found.hidden > 0 {
         let sessions = plural(found.hidden as u64, "session");

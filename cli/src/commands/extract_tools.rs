@@ -13,10 +13,10 @@ use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::render::fields;
 use crate::render::json;
 use crate::render::short_ids::ShortIds;
 use crate::render::table::{Cell, Column, Table};
-use crate::render::tool;
 use crate::session::name;
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
@@ -138,7 +138,7 @@ fn table(rows: &[ToolCallRow], ids: &ShortIds<'_>) -> Table {
             Cell::new(cell(&row.name), Paint::bold),
             Cell::new(row.state.name(), brush(row)),
             Cell::new(row.duration_ms.map(duration).unwrap_or_default(), Paint::plain),
-            Cell::new(cell(&tool::input_summary(row.input.as_ref().or(row.raw_input.as_ref()))), Paint::plain),
+            Cell::new(cell(&fields::input_summary(row.input.as_ref().or(row.raw_input.as_ref()))), Paint::plain),
             Cell::new(cell(&result), Paint::dim),
         ]);
     }

@@ -10,6 +10,7 @@ use crate::ctx::Ctx;
 use crate::failure::Failure;
 use crate::render::plural;
 use crate::session::name;
+use crate::session::resume::{self, Resumable};
 use crate::session::warnings;
 use crate::session::writable::{Done, Writable};
 use crate::terminal::clean;
@@ -54,5 +55,8 @@ pub(crate) fn run(args: &ForkArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let records = plural(forked.records as u64, "record");
     ctx.note(&format!("{records} in {}", forked.path.display()))?;
     ctx.note(&format!("Run `scrollback remove {}` to undo.", forked.session))?;
+    let (dialect, cwd) = (writable.session.dialect(), writable.session.cwd());
+    let fork = Resumable { dialect, id: forked.session.as_str(), path: &forked.path, cwd };
+    resume::print_resume_line(fork, ctx)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,13 +3,16 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use jiff::Timestamp;
 use rayon::prelude::*;
-use scrollback::session::State;
+use scrollback::model::Usage;
+use scrollback::session::{Source, State};
 use scrollback::view::SessionRow;
-use scrollback::view::listing::Depth;
+use scrollback::view::find::{Places, Unsupported, unsupported};
+use scrollback::view::listing::{self, Depth};
 
 use super::FOUND_PROBLEMS;
 use crate::args::Global;
@@ -27,12 +30,13 @@ use crate::terminal::paint::Paint;
 
 /// List sessions, newest first
 ///
-/// Lists the sessions of the current project; outside of a project, all sessions. Only the beginning and the end of a large file are read, so
-/// some of its cells stay empty without --full.
+/// Lists the sessions of the current project; outside of a project, all sessions. The newest sessions of at most 4 MiB are read
+/// whole, up to 64 MiB in all. Of the others only the beginning and the end are read, so their counts and states stay empty
+/// without --full.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ListArgs {
-    /// Read whole files, to know counts and states of large sessions, and print token counts
+    /// Read every session whole, however large
     #[arg(long)]
     full: bool,
     /// List sub-agents' sessions too
@@ -60,18 +64,21 @@ impl ListArgs {
 
 pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     ctx.json |= args.jsonl;
-    let depth = if args.full { Depth::Whole } else { Depth::Windows };
+    let depth = if args.full { Depth::Whole } else { Depth::Ends };
     let found = scope::found(global, ctx, depth)?;
-    let (shown, aside): (Vec<_>, Vec<_>) = found
-        .rows
-        .into_iter()
-        .map(|(row, _)| row)
-        .partition(|row| args.sidechains || row.parent_session.is_none());
+    let (shown, aside): (Vec<_>, Vec<_>) =
+        found.rows.into_iter().partition(|(row, _)| args.sidechains || row.parent_session.is_none());
     // The default is for people; programs get everything.
     let default_limit = ctx.config.list_limit().filter(|_| !ctx.json);
     let limit = args.limit.or(default_limit).map_or(usize::MAX, NonZeroUsize::get);
     let left_out = if args.limit.is_none() { shown.len().saturating_sub(limit) } else { 0 };
-    let rows: Vec<SessionRow> = below_their_parents(shown).into_iter().take(limit).collect();
+    let mut listed: Vec<(SessionRow, Source)> = below_their_parents(shown).into_iter().take(limit).collect();
+    for error in found.places.complete(&mut listed, ctx.now) {
+        ctx.warn(&error.into())?;
+    }
+    listing::mark_copied_requests(&mut listed.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
+    // A whole session may have a later instant than its two ends.
+    let rows: Vec<SessionRow> = below_their_parents(listed).into_iter().map(|(row, _)| row).collect();
     if args.jsonl {
         for row in &rows {
             json::compact(&mut ctx.out, row)?;
@@ -80,7 +87,7 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     } else if ctx.json {
         ctx.print_json(&rows)?;
     } else if !rows.is_empty() {
-        let table = table(&rows, &found.ids, args.full, ctx);
+        let table = table(&rows, &found.ids, ctx);
         write!(ctx.out, "{table}")?;
         ctx.out.flush()?;
     }
@@ -93,29 +100,49 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     if !aside.is_empty() && !rows.is_empty() {
         ctx.note(&format!("{}; add --sidechains to list them.", plural(aside.len() as u64, "sub-agent session")))?;
     }
+    if is_everything(global, ctx) && (found.project.is_none() || rows.is_empty()) {
+        note_unsupported(ctx)?;
+    }
     match (rows.is_empty(), ctx.json) {
         (false, _) => Ok(ExitCode::SUCCESS),
         (true, true) => Ok(ExitCode::from(FOUND_PROBLEMS)),
-        (true, false) => Err(no_session(found.hidden, found.project.as_deref(), aside.len(), global)),
+        (true, false) => Err(no_session(found.hidden, found.project.as_deref(), aside.len(), &found.places, global)),
     }
 }
 
+/// Whether no option limits which agents and times are listed.
+fn is_everything(global: &Global, ctx: &Ctx) -> bool {
+    let is_limited =
+        global.store.is_some() || global.dialect.is_some() || global.since.is_some() || global.until.is_some();
+    !is_limited && !ctx.json && !ctx.demo
+}
+
+/// Says how many sessions there are of agents that cannot be read yet.
+fn note_unsupported(ctx: &mut Ctx) -> Result<(), Failure> {
+    let sessions = |agent: &Unsupported| match agent.count {
+        Some(count) => plural(count as u64, &format!("{} session", agent.agent)),
+        None => format!("{} sessions", agent.agent),
+    };
+    let counts: Vec<String> = unsupported(&ctx.home).iter().map(sessions).collect();
+    if counts.is_empty() { Ok(()) } else { ctx.note(&format!("{}: not supported yet.", counts.join(", "))) }
+}
+
 /// Puts each sub-agent's session below its parent, if the parent is listed.
-fn below_their_parents(rows: Vec<SessionRow>) -> Vec<SessionRow> {
-    let listed: HashSet<String> = rows.iter().map(|row| row.id.0.clone()).collect();
+fn below_their_parents(sessions: Vec<(SessionRow, Source)>) -> Vec<(SessionRow, Source)> {
+    let listed: HashSet<String> = sessions.iter().map(|(row, _)| row.id.0.clone()).collect();
     let parent = |row: &SessionRow| row.parent_session.clone().filter(|parent| listed.contains(&parent.0));
-    let (mut children, mut tops) = (HashMap::<String, Vec<SessionRow>>::new(), Vec::new());
-    for row in rows {
-        match parent(&row) {
-            Some(parent) => children.entry(parent.0).or_default().push(row),
-            None => tops.push(row),
+    let (mut children, mut tops) = (HashMap::<String, Vec<(SessionRow, Source)>>::new(), Vec::new());
+    for session in sessions {
+        match parent(&session.0) {
+            Some(parent) => children.entry(parent.0).or_default().push(session),
+            None => tops.push(session),
         }
     }
     let (mut ordered, mut left) = (Vec::new(), tops);
     left.reverse();
-    while let Some(row) = left.pop() {
-        let below = children.remove(&row.id.0).unwrap_or_default();
-        ordered.push(row);
+    while let Some(session) = left.pop() {
+        let below = children.remove(&session.0.id.0).unwrap_or_default();
+        ordered.push(session);
         left.extend(below.into_iter().rev());
     }
     // Sessions that are each other's sub-agents have no top.
@@ -123,7 +150,7 @@ fn below_their_parents(rows: Vec<SessionRow>) -> Vec<SessionRow> {
     ordered
 }
 
-fn no_session(hidden: usize, project: Option<&std::path::Path>, aside: usize, global: &Global) -> Failure {
+fn no_session(hidden: usize, project: Option<&Path>, aside: usize, places: &Places, global: &Global) -> Failure {
     let what = match project {
         Some(project) => format!("no session in {}", project.display()),
         None => "no session found".to_owned(),
@@ -136,40 +163,57 @@ fn no_session(hidden: usize, project: Option<&std::path::Path>, aside: usize, gl
         (1.., _) => format!("{} in other projects: add --all", plural(hidden as u64, "session")),
         (0, 1..) => format!("{}: add --sidechains", plural(aside as u64, "sub-agent session")),
         (0, 0) if global.store.is_some() => {
-            "--store takes the folder above an agent's sessions, such as ~/.codex".to_owned()
+            format!("{}; --store takes the folder above an agent's sessions, such as ~/.codex", searched(places))
         }
-        (0, 0) => "run `scrollback --demo list` to see the bundled demo sessions".to_owned(),
+        (0, 0) => {
+            format!("{}; run `scrollback --demo list` to see the bundled demo sessions", searched(places))
+        }
     };
     Failure::new(FailureKind::NotFound, what).hint(hint)
 }
 
-fn table(rows: &[SessionRow], ids: &ShortIds<'_>, full: bool, ctx: &Ctx) -> String {
-    let mut columns = vec![
+/// The folders that were searched, those in the home first: `~` is shorter, and where people look.
+fn searched(places: &Places) -> String {
+    const NAMED: usize = 6;
+    let home = &places.home.dir;
+    let mut roots = places.roots();
+    roots.sort_by_key(|root| !root.starts_with(home));
+    let name = |root: &PathBuf| match root.strip_prefix(home) {
+        Ok(below) => Path::new("~").join(below).display().to_string(),
+        Err(_) => root.display().to_string(),
+    };
+    let named: Vec<String> = roots.iter().take(NAMED).map(name).collect();
+    let more = roots.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {}", plural(more as u64, "more folder")) } else { String::new() };
+    format!("searched {}{more}", named.join(", "))
+}
+
+/// The columns are in the order of need, so that on a narrow terminal the last ones go first.
+fn table(rows: &[SessionRow], ids: &ShortIds<'_>, ctx: &Ctx) -> String {
+    let columns = vec![
         Column::fixed("ID"),
         Column::fixed("UPDATED").spare(1),
         Column::shrinking("PROJECT", 8).spare(2),
-        Column::shrinking("TITLE", 24),
+        Column::shrinking("TITLE", 20).roomy(36).spare(3),
         Column::fixed("AGENT").spare(4),
         Column::right("MSGS").spare(5),
-        Column::fixed("STATE").spare(3),
+        Column::shrinking("STATE", 9).spare(6),
+        Column::right("TOKENS").extra(),
     ];
-    if full {
-        columns.extend(["IN", "CACHED", "OUT"].map(Column::right));
-    }
     let now = ctx.now;
     let mut table = Table::new(columns);
     // Titles are Markdown: thousands of them are worth all cores.
     let cells: Vec<Vec<Cell>> =
-        rows.par_iter().map(|row| cells(row, ids.short_session(row.id.as_str()), full, now)).collect();
+        rows.par_iter().map(|row| cells(row, ids.short_session(row.id.as_str()), now)).collect();
     cells.into_iter().for_each(|cells| table.push(cells));
     table.render(ctx.look.width, ctx.paint())
 }
 
-fn cells(row: &SessionRow, id: &str, full: bool, now: Timestamp) -> Vec<Cell> {
+fn cells(row: &SessionRow, id: &str, now: Timestamp) -> Vec<Cell> {
     let indent = if row.parent_session.is_some() { "└ " } else { "" };
-    let mut cells = vec![
+    vec![
         Cell::new(clean::line(id), Paint::cyan),
-        Cell::new(row.updated.map(|at| clock::ago(at, now)).unwrap_or_default(), Paint::dim),
+        Cell::new(row.updated.map(|at| clock::age(at, now)).unwrap_or_default(), Paint::dim),
         Cell::new(clean::line(&project_name(row)), Paint::plain),
         Cell::new(format!("{indent}{}", plain_preview(&row.title, 200)), Paint::bold),
         Cell::new(row.dialect.as_str(), Paint::dim),
@@ -182,13 +226,14 @@ fn cells(row: &SessionRow, id: &str, full: bool, now: Timestamp) -> Vec<Cell> {
                 Some(State::InterruptedPrompt | State::InterruptedTurn) => Paint::yellow,
             },
         ),
-    ];
-    if full {
-        let usage = row.usage.unwrap_or_default();
-        let counts = [usage.input, usage.cache_read, usage.output];
-        cells.extend(counts.map(|count| Cell::new(count.map(short_count).unwrap_or_default(), Paint::dim)));
-    }
-    cells
+        Cell::new(tokens(row).map(short_count).unwrap_or_default(), Paint::dim),
+    ]
+}
+
+/// The tokens of the requests that this session made itself.
+fn tokens(row: &SessionRow) -> Option<u64> {
+    let copied = row.copied_usage.and_then(Usage::total).unwrap_or(0);
+    row.usage.and_then(Usage::total).map(|total| total.saturating_sub(copied))
 }
 
 /// A count in few characters; `--json` has the exact number.

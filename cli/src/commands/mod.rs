@@ -14,12 +14,14 @@ pub(crate) mod new;
 pub(crate) mod record;
 pub(crate) mod remove;
 pub(crate) mod rename;
+pub(crate) mod resume;
 pub(crate) mod rewind;
 pub(crate) mod show;
 pub(crate) mod tail;
 pub(crate) mod trash;
 pub(crate) mod tree;
 pub(crate) mod version;
+pub(crate) mod welcome;
 
 use std::process::ExitCode;
 
@@ -55,6 +57,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::History(args)) => history::run(args, &cli.global, ctx),
         Some(Command::Tail(args)) => tail::run(args, &cli.global, ctx),
         Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
+        Some(Command::Resume(args)) => resume::run(args, &cli.global, ctx),
         Some(Command::Record(args)) => record::run(args, &cli.global, ctx),
         Some(Command::New(args)) => new::run(args, &cli.global, ctx),
         Some(Command::Import(args)) => import::run(args, &cli.global, ctx),
@@ -68,7 +71,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Config(args)) => config::run(args, ctx),
         Some(Command::Completions(args)) => completions::run(args, ctx),
         Some(Command::Man) => man::run(ctx),
-        None if ctx.on_terminal => list::run(&list::ListArgs::newest(), &cli.global, ctx),
+        None if ctx.on_terminal => welcome::run(&cli.global, ctx),
         None => {
             ctx.line(&Cli::command().render_long_help().to_string())?;
             Ok(ExitCode::SUCCESS)

@@ -51,6 +51,9 @@ pub(crate) struct RecordArgs {
     /// Set the title of the session
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
+    /// Record this prompt before the input, for the output of an agent that does not repeat it
+    #[arg(long, value_name = "TEXT", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    prompt: Option<String>,
     /// Make every record survive a crash of the machine, or only of the process (default: by kind of record)
     #[arg(long, value_name = "HOW")]
     durability: Option<DurabilityArg>,
@@ -68,7 +71,8 @@ pub(crate) struct RecordArgs {
 const EXAMPLES: &str = "\
 Examples:
   echo '{\"user\": \"When is high water?\"}' | scrollback record --title Tides
-  claude -p \"When is high water?\" --output-format stream-json --verbose | scrollback record --continue";
+  ask=\"When is high water?\"
+  claude -p \"$ask\" --output-format stream-json --verbose | scrollback record --prompt \"$ask\"";
 
 #[derive(ValueEnum, Debug, Clone, Copy)]
 enum DurabilityArg {
@@ -81,7 +85,11 @@ enum DurabilityArg {
 pub(crate) fn run(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let title = args.title.as_deref().map(checked_title).transpose()?;
     let destination = destination(args, global, ctx)?;
-    Recording::new(destination, title).run(&Lines::from_stdin()?, ctx)
+    let mut recording = Recording::new(destination, title);
+    if let Some(prompt) = &args.prompt {
+        recording.prompt(prompt, ctx);
+    }
+    recording.run(&Lines::from_stdin()?, ctx)
 }
 
 /// The session to record to. Nothing is written yet; what cannot be written to fails before the first line is read.
@@ -177,7 +185,7 @@ fn named(
 /// The session of this project that has a record of this name. A fork has the records of its original: then several do.
 fn with_record(record: &str, missing: Failure, global: &Global, ctx: &mut Ctx) -> Result<Writable, Failure> {
     let mut found = Vec::new();
-    for (row, source) in scope::found(global, ctx, Depth::Windows)?.rows {
+    for (row, source) in scope::found(global, ctx, Depth::Ends)?.rows {
         match Writable::of(source, Some(record.to_owned()), global, ctx) {
             Ok(session) => match session.session.find(record) {
                 Err(Error::NoRecord(_)) => {}

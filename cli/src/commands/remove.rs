@@ -1,7 +1,10 @@
 //! `remove`: moves sessions to the trash.
 
+use std::collections::HashSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use scrollback::session::Source;
 use scrollback::view::find::SessionName;
 use scrollback::write::Warning;
 use serde::Serialize;
@@ -17,7 +20,8 @@ use crate::terminal::clean;
 /// Move sessions to the trash
 ///
 /// Moves the files of each session to the trash, with its sidecar, its file history and its sub-agents' sessions. `trash` lists removed
-/// sessions, `trash restore` restores one; nothing in the trash expires. A session that `scrollback record` has open is refused. Close
+/// sessions, `trash restore` restores one; nothing in the trash expires. Prints a warning if other sessions begin in the removed one, as
+/// forks of Codex do. A session that `scrollback record` has open is refused. Close
 /// other agents first: if one has the session open but has been idle for more than a minute, scrollback does not notice, and the
 /// agent's next line creates the session again.
 #[derive(clap::Args, Debug)]
@@ -33,6 +37,9 @@ Examples:
   scrollback remove @
   scrollback remove 3f8a b27d";
 
+/// How many sessions a warning lists.
+const LISTED_DEPENDENTS: usize = 6;
+
 /// What `--json` prints for each session.
 #[derive(Serialize)]
 struct RemovedSession {
@@ -40,6 +47,9 @@ struct RemovedSession {
     done: Done,
     /// Its id in the trash.
     trash: String,
+    /// The sessions that began in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    dependents: Vec<String>,
 }
 
 pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
@@ -50,11 +60,11 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         let failure = Failure::new(FailureKind::Usage, format!("#{record} is a record; only sessions can be removed"));
         return Err(failure.hint("run `scrollback rewind` to continue from an earlier record"));
     }
-    let mut known = std::collections::HashSet::new();
+    let mut known = HashSet::new();
     found.retain(|writable| known.insert(writable.source.path.clone()));
     let (mut removed, mut failed) = (Vec::new(), false);
     for writable in found {
-        match remove(&writable, ctx) {
+        match remove(&writable, &known, ctx) {
             Ok(one) => removed.push(one),
             Err(failure) if args.sessions.len() == 1 => return Err(failure),
             Err(failure) => {
@@ -72,11 +82,21 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     Ok(if failed { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
 
-fn remove(writable: &Writable, ctx: &mut Ctx) -> Result<RemovedSession, Failure> {
+/// Moves one session to the trash; `removed` are the files of all that are removed.
+fn remove(writable: &Writable, removed: &HashSet<PathBuf>, ctx: &mut Ctx) -> Result<RemovedSession, Failure> {
     let data = ctx.check_home(ctx.home.data())?;
     let trash = writable.store()?.trash_of(&writable.source, &data);
     if trash.is_in_use(&writable.session) {
         warnings::print(&[Warning::InUse], ctx)?;
+    }
+    let mut dependents = writable.session.dependents();
+    dependents.retain(|other| !removed.contains(&other.path));
+    let dependents: Vec<String> = dependents.iter().map(Source::name).collect();
+    if !dependents.is_empty() {
+        let listed = dependents.iter().take(LISTED_DEPENDENTS).cloned().collect::<Vec<_>>().join(", ");
+        let more = if dependents.len() > LISTED_DEPENDENTS { ", …" } else { "" };
+        let what = format!("sessions that begin in {} lose their beginning: {listed}{more}", writable.id());
+        ctx.caution("dependents", &what)?;
     }
     let removed = trash.remove(&writable.session)?;
     if !ctx.json {
@@ -84,5 +104,5 @@ fn remove(writable: &Writable, ctx: &mut Ctx) -> Result<RemovedSession, Failure>
         ctx.note(&format!("Run `scrollback trash restore {}` to undo.", removed.id))?;
     }
     let path = removed.root.join(&removed.id);
-    Ok(RemovedSession { done: Done { session: writable.id(), record: None, path }, trash: removed.id })
+    Ok(RemovedSession { done: Done { session: writable.id(), record: None, path }, trash: removed.id, dependents })
 }

@@ -8,6 +8,7 @@ use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::session::name;
+use crate::session::resume;
 use crate::session::warnings;
 use crate::session::writable::Writable;
 use crate::terminal::clean;
@@ -42,7 +43,10 @@ const START: &str = "start";
 pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let unnamed = |session: &str| {
         let failure = Failure::new(FailureKind::Usage, "no record named");
-        failure.hint(format!("use {}#RECORD; run `scrollback tree SESSION` to see every record", clean::line(session)))
+        failure.hint(format!(
+            "use {}#RECORD; run `scrollback tree SESSION --records` to see every record",
+            clean::line(session)
+        ))
     };
     if let Some(session) = args.session.typed().strip_suffix('#') {
         return Err(unnamed(session));
@@ -74,5 +78,6 @@ pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     if let Some(left) = left.filter(|left| *left != to) {
         ctx.note(&format!("Later records stay as a branch; run `scrollback rewind {id}#{left}` to undo."))?;
     }
+    resume::print_resume_line(writable.resumable(&id), ctx)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -15,9 +15,11 @@ use crate::failure::{Failure, FailureKind};
 use crate::record::destination::report_branch;
 use crate::render::message::Detail;
 use crate::render::short_ids::ShortIds;
+use crate::render::sub_agents::SubAgents;
 use crate::render::transcript::Transcript;
 use crate::render::{json, plural};
-use crate::session::{located, name};
+use crate::session::located::{self, Located};
+use crate::session::{name, scope};
 
 /// Show a session
 ///
@@ -71,6 +73,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let page = Page { messages: args.last.unwrap_or(PAGE_MESSAGES), before: args.before.as_deref() };
     // Another head can be anywhere in the file.
     let by_page = paged && args.head.is_none() && named.record.is_none();
+    let source = if let Located::Source(source) = &named.located { Some(source.clone()) } else { None };
     let mut session = named.located.open(global, ctx, bridge, by_page.then_some(page))?;
     if let Some(summary) = listing::summary_elsewhere(&session) {
         session.title_from_summary(summary);
@@ -107,8 +110,11 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         let at = at.and_then(|at| conversation.position(at));
         let detail = Detail { full: args.full };
         let ids = ShortIds::of_records(&session);
-        let transcript =
-            Transcript { session: &session, branch: &branch, conversation: &conversation, range, detail, ids };
+        let places = scope::places(global, ctx)?;
+        let parent = session.id().0;
+        let sub_agents = source.map(|source| SubAgents::new(places, *source, parent, ctx.now));
+        let (branch, conversation) = (&branch, &conversation);
+        let transcript = Transcript { session: &session, branch, conversation, range, detail, ids, sub_agents };
         print(&transcript, at, ctx)?;
     }
     Ok(ExitCode::SUCCESS)

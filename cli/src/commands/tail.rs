@@ -8,7 +8,7 @@ use scrollback::model::Sdk;
 use scrollback::session::{Bridge, ReadOptions, Source};
 use scrollback::view::Conversation;
 use scrollback::view::find::SessionName;
-use scrollback::view::listing::Depth;
+use scrollback::view::listing::{self, Depth};
 use scrollback::view::stream::{Begin, Follower, Following, Growing, Wake, Watch, WatchBy};
 
 use crate::args::Global;
@@ -156,10 +156,11 @@ fn follow_all(printer: &mut Printer, args: &TailArgs, global: &Global, ctx: &mut
     let places = scope::places(global, ctx)?;
     let mut watch = start_watch(args)?;
     let mut following = Following::new(places.clone());
-    let found = scope::found(global, ctx, Depth::Windows)?;
+    let found = scope::found(global, ctx, Depth::Ends)?;
     (following.project, following.sidechains) = (found.project, args.sidechains);
     match found.rows.into_iter().find(|(row, _)| row.parent_session.is_none()) {
-        Some((row, source)) => {
+        Some((mut row, source)) => {
+            listing::search_title(&mut row, &source, &ReadOptions::plain(ctx.now))?;
             ctx.note(&format!("Following {} ({}); press Ctrl-C to stop.", row.title, row.id))?;
             following.follow(source, Begin::Last(args.last(ctx)));
         }

@@ -146,6 +146,10 @@ fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCod
 
 /// The removed session that somebody named.
 fn named<'r>(id: &str, all: &'r [Removed]) -> Result<&'r Removed, Failure> {
+    // Every id begins with nothing: the only one there is would be restored, or deleted.
+    if id.is_empty() {
+        return Err(Failure::new(FailureKind::Usage, "the id is empty").hint("run `scrollback trash` to see every id"));
+    }
     let find = |matches: &dyn Fn(&Removed) -> bool| -> Vec<&'r Removed> {
         all.iter().filter(|removed| matches(removed)).collect()
     };

@@ -1,4 +1,4 @@
-//! `tree`: every record of a session, with its branches.
+//! `tree`: the turns of a session with its branches, or every record.
 
 use std::process::ExitCode;
 
@@ -8,17 +8,22 @@ use scrollback::view::find::SessionName;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
-use crate::render::{json, outline};
+use crate::render::{json, outline, plural, turns};
 use crate::session::{located, name};
 
 /// Draw the tree of a session
 ///
-/// Prints one line per record. The head of each branch is marked, and the newest branch is bold.
+/// Prints one line per turn: the prompt, its tool calls and how it ended, with the commands, compactions and rewinds in between. The end of
+/// each branch is marked, and the newest branch is bold. The id is that of a turn's last record: `show --head`, `fork` and `rewind` take it.
+/// With --json, prints every record.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TreeArgs {
     /// Session id, unique prefix, @, a path, or -
     session: SessionName,
+    /// Print one line per record
+    #[arg(long)]
+    records: bool,
     /// Connect each gap to the record that was written before it
     #[arg(long)]
     bridge: bool,
@@ -27,7 +32,7 @@ pub(crate) struct TreeArgs {
 const EXAMPLES: &str = "\
 Examples:
   scrollback tree @
-  scrollback tree 3f8a --json";
+  scrollback tree 3f8a --records";
 
 pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let named = name::resolve(&args.session, global, ctx)?;
@@ -45,7 +50,15 @@ pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     if session.records().len() == 0 {
         return Err(located::no_records(&session));
     }
+    let turns = session.turns()?;
     ctx.page(0);
-    ctx.writing(|ctx, out| outline::draw(&session, ctx, out))?;
+    if args.records || turns.is_empty() {
+        ctx.writing(|ctx, out| outline::draw(&session, ctx, out))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    ctx.writing(|ctx, out| turns::draw(&session, &turns, ctx, out))?;
+    ctx.end_page()?;
+    let (turns, records) = (plural(turns.len() as u64, "turn"), plural(session.records().len() as u64, "record"));
+    ctx.note(&format!("{turns}, {records}; add --records to see each record."))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,10 +1,11 @@
 //! The session that is recorded to. It is created or opened with the first content; nothing is written before.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use scrollback::dialect::WriteUnit;
 use scrollback::model::Error;
 use scrollback::session::Session;
+use scrollback::view::find::SessionName;
 use scrollback::view::history::resume_notice;
 use scrollback::write::{EndedSession, NewSession, Policy, Recorder, Store};
 
@@ -50,6 +51,19 @@ impl Destination {
             Start::Current { with, .. } => with.as_deref(),
             Start::Resume { session, .. } => session.session.with(),
             Start::New { .. } => None,
+        }
+    }
+
+    /// A name that finds the session again: its id, if nothing else can have that name, or the path of a file outside of the
+    /// agents' folders.
+    pub(crate) fn name_of(&self, session: &str, path: &Path, ctx: &Ctx) -> String {
+        let dialect = self.store.dialect();
+        let is_found = dialect.layouts(&ctx.home).iter().any(|layout| path.starts_with(&layout.root));
+        let is_path = session.parse::<SessionName>().is_ok_and(|name| name.is_path());
+        match (is_found, dialect.name()) {
+            (false, _) => path.display().to_string(),
+            (true, "native") if !is_path => session.to_owned(),
+            (true, dialect) => format!("{dialect}:{session}"),
         }
     }
 

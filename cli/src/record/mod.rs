@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use scrollback::model::Error;
 use scrollback::write::Recorder;
+use serde_json::json;
 
 use crate::ctx::Ctx;
 use crate::failure::{self, FAILED, FOUND_PROBLEMS, Failure, FailureKind};
@@ -67,6 +68,11 @@ impl Recording {
             is_reported: false,
             has_problems: false,
         }
+    }
+
+    /// Records a prompt that the input does not repeat. It is answered as line 0.
+    pub(crate) fn prompt(&mut self, text: &str, ctx: &mut Ctx) {
+        self.take(Joined { numbers: vec![0], text: json!({"user": text}).to_string().into() }, ctx);
     }
 
     /// Records until the end of the input.
@@ -238,7 +244,8 @@ impl Recording {
         if let Some(path) = recorder.path() {
             let_fail(self.destination.report_resumed(&recorder, is_new, ctx));
             let_fail(ctx.note(&format!("Recording to {}", path.display())));
-            let_fail(ctx.note(&format!("Continue later with: scrollback record --resume {session}")));
+            let name = self.destination.name_of(&session, path, ctx);
+            let_fail(ctx.note(&format!("Continue later with: scrollback record --resume {name}")));
         }
         self.recorder = Some(recorder);
         Ok(())

@@ -3,10 +3,15 @@
 use scrollback::model::Part;
 use serde_json::Value;
 
+use super::fold;
+use super::message::Detail;
 use super::plural;
 use super::short_ids::ShortIds;
 use crate::terminal::paint::Paint;
-use crate::terminal::{Look, clean, markdown, width};
+use crate::terminal::{Look, clean, markdown, width, wrap};
+
+/// A summary is folded to this many lines.
+const SUMMARY_LINES: usize = 8;
 
 /// A line of `─` with a text in it.
 pub(crate) fn rule(text: &str, look: &Look) -> String {
@@ -22,11 +27,26 @@ pub(crate) fn is_before_message(part: &Part) -> bool {
     matches!(part, Part::Data(data) if matches!(data.kind.as_str(), "compaction" | "rewind" | "restore"))
 }
 
+/// Whether a part needs no author: it says itself what happened.
+pub(crate) fn is_alone(part: &Part) -> bool {
+    let is_interrupt =
+        |part: &Part| matches!(part, Part::Data(data) if data.kind == "error" && data.data["kind"] == "interrupted");
+    matches!(part, Part::StepStart) || is_before_message(part) || is_interrupt(part)
+}
+
+/// Whether a text is the answer that a compaction asked for: the divider right after it has it as its summary.
+pub(crate) fn is_summarized(text: &str, after: &[Part]) -> bool {
+    let next = after.iter().find(|part| !matches!(part, Part::StepStart));
+    let Some(Part::Data(data)) = next.filter(|part| is_before_message(part)) else { return false };
+    let summary = data.data.get("summary").and_then(Value::as_str).unwrap_or_default();
+    let is_tagged = text.contains("<summary>") && text.trim_end().ends_with("</summary>");
+    !text.trim().is_empty() && (is_tagged || summary.contains(text.trim()))
+}
+
 /// A `data-*` part as a divider, if it is one.
-pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look) -> Option<String> {
+pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look, detail: Detail) -> Option<String> {
     let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default();
     let number = |key: &str| data.get(key).and_then(Value::as_u64);
-    let paint = Paint { colour: look.colour };
     Some(match kind {
         "compaction" => {
             let tokens = match (number("tokensBefore"), number("tokensAfter")) {
@@ -35,9 +55,18 @@ pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look)
                 _ => String::new(),
             };
             let trigger = if text("trigger").is_empty() { String::new() } else { format!(" ({})", text("trigger")) };
-            let summary = markdown::render(text("summary"), &Look { width: look.width.saturating_sub(2), ..*look });
-            let summary: String = summary.lines().map(|line| format!("  {line}\n")).collect();
-            let what = format!("compacted{trigger}{tokens}; the model continues with this summary");
+            let summary = markdown::render(text("summary"), &look.beside(2));
+            let lines: Vec<&str> = summary.lines().collect();
+            let is_folded = !detail.full && lines.len() > SUMMARY_LINES + 1;
+            let shown = if is_folded { SUMMARY_LINES } else { lines.len() };
+            let mut summary: String = lines.iter().take(shown).map(|line| format!("  {line}\n")).collect();
+            if is_folded {
+                summary +=
+                    &fold::more(lines.len() - shown, lines[shown..].iter().map(|line| line.len() + 1).sum(), look);
+            }
+            let kept = data.get("preserved").and_then(Value::as_array).is_some_and(|kept| !kept.is_empty());
+            let sees = if kept { "to this summary and what was kept" } else { "to this summary" };
+            let what = format!("compacted{trigger}{tokens}, {sees}");
             format!("{}\n{summary}", rule(&what, look))
         }
         "rewind" => {
@@ -59,12 +88,21 @@ pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look)
                 attempts => format!("{attempts} retries"),
             };
             let why = if text("text").is_empty() { String::new() } else { format!(": {}", text("text")) };
-            format!("{}\n", paint.red(&format!("✗ {attempts}{why}")))
+            error(&format!("{attempts}{why}"), look)
         }
-        "error" => {
-            let content = clean::text(text("text")).into_owned();
-            content.lines().map(|line| format!("{}\n", paint.red(&format!("✗ {line}")))).collect()
-        }
+        "error" => error(text("text"), look),
         _ => return None,
     })
+}
+
+/// An error, wrapped and indented like the rest.
+fn error(text: &str, look: &Look) -> String {
+    let paint = Paint { colour: look.colour };
+    let text = clean::text(text).into_owned();
+    let rows = wrap::prose(&text, look.width.saturating_sub(4).max(1)).into_iter().enumerate();
+    rows.map(|(at, range)| {
+        let start = if at == 0 { "✗" } else { " " };
+        format!("  {}\n", paint.red(&format!("{start} {}", &text[range])))
+    })
+    .collect()
 }

@@ -4,11 +4,10 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use scrollback::model::{Message, Part};
-use serde_json::Value;
 
-use super::message::{Detail, Renderer};
+use super::message::{Around, Detail, Renderer};
 use super::short_ids::ShortIds;
-use super::tool;
+use super::todos::Todos;
 use crate::ctx::Ctx;
 use crate::terminal::Look;
 
@@ -21,7 +20,7 @@ pub(crate) struct Live {
     after_tool: bool,
     /// Whether the file was rewritten: then a removed message was not rewound.
     pub(crate) rewritten: bool,
-    todos: Option<Value>,
+    todos: Todos,
 }
 
 /// A part that was printed.
@@ -51,7 +50,8 @@ impl Live {
     pub(crate) fn news(&mut self, message: &Message, ctx: &Ctx, detail: Detail, look: Look) -> String {
         // Records that come later may begin as this one does.
         let mut renderer = Renderer::within(ctx, detail, &ShortIds::Unknown, look);
-        renderer.todos = self.todos.take();
+        renderer.todos = std::mem::take(&mut self.todos);
+        renderer.live = true;
         let known = self.shown.remove(&message.id);
         let is_continued = self.last.as_ref() == Some(&message.id);
         let mut out = String::new();
@@ -59,10 +59,7 @@ impl Live {
         for (at, part) in message.parts.iter().enumerate() {
             let before = known.as_ref().and_then(|known| known.get(at));
             let Some(fresh) = fresh(part, before) else { continue };
-            let text = match &fresh {
-                Part::Tool(call) if call.is_open() => tool::running(call, &look),
-                fresh => renderer.part(fresh),
-            };
+            let text = renderer.part(&fresh);
             if text.is_empty() {
                 continue;
             }
@@ -74,15 +71,16 @@ impl Live {
             self.after_tool = is_tool;
             out += text.trim_start_matches('\n');
         }
-        out += &renderer.todos(message);
-        self.todos = renderer.todos.take();
+        let todos = renderer.todos(message);
+        out += &(if todos.is_empty() { todos } else { format!("\n{todos}") });
+        self.todos = std::mem::take(&mut renderer.todos);
         let is_new = known.is_none();
         self.shown.insert(message.id.clone(), message.parts.iter().map(shown).collect());
         if out.is_empty() && !is_new {
             return out;
         }
         self.last = Some(message.id.clone());
-        if is_continued { out } else { format!("\n{}{out}", renderer.header(message)) }
+        if is_continued { out } else { format!("\n{}{out}", renderer.header(message, &Around::default())) }
     }
 }
 

@@ -1,13 +1,17 @@
 //! A message: its header and its parts.
 
-use scrollback::model::{DataPart, Display, Message, Part, Role, json};
+use scrollback::model::{DataPart, Display, Message, Part, Role, ToolPart, Usage, json};
+use scrollback::view::tool_view::{self, SubAgent, ToolView, data_url_bytes};
 use serde_json::Value;
 
+use super::fold::{self, Fold};
 use super::reaction::{self, Reaction};
 use super::short_ids::ShortIds;
-use super::{divider, tool};
+use super::sub_agents::SubAgents;
+use super::todos::Todos;
+use super::tool::{self, CallLook};
+use super::{clock, divider};
 use crate::ctx::Ctx;
-use crate::render::clock;
 use crate::terminal::paint::Paint;
 use crate::terminal::{Look, clean, markdown};
 
@@ -24,12 +28,33 @@ pub(crate) struct Renderer<'a> {
     look: Look,
     detail: Detail,
     ids: &'a ShortIds<'a>,
-    /// The task list that was shown last.
-    pub(crate) todos: Option<Value>,
+    pub(crate) todos: Todos,
+    /// Reads the last words of sub-agents, where that is wanted.
+    pub(crate) sub_agents: Option<&'a SubAgents>,
+    /// Whether results may still come.
+    pub(crate) live: bool,
+    /// The directory that the current message was written in.
+    cwd: Option<String>,
+}
+
+/// What is known about a message beside its content.
+#[derive(Default)]
+pub(crate) struct Around {
+    /// Lines under it, such as reactions and attached files.
+    pub(crate) under: Vec<String>,
+    /// How long its turn took.
+    pub(crate) duration_ms: Option<u64>,
+    /// What its turn cost, where the message does not say so.
+    pub(crate) usage: Option<Usage>,
+    /// Records whose dividers are shown elsewhere.
+    pub(crate) moved: Vec<String>,
 }
 
 /// Thinking is folded to this many lines.
 const THINKING_LINES: usize = 6;
+
+/// The output of a local command is what a person saw: only a long one is folded.
+const LOCAL_LINES: (usize, usize) = (60, 10);
 
 impl<'a> Renderer<'a> {
     pub(crate) fn new(ctx: &'a Ctx, detail: Detail, ids: &'a ShortIds<'a>) -> Renderer<'a> {
@@ -38,35 +63,31 @@ impl<'a> Renderer<'a> {
 
     /// Renders in a narrower space.
     pub(crate) fn within(ctx: &'a Ctx, detail: Detail, ids: &'a ShortIds<'a>, look: Look) -> Renderer<'a> {
-        Renderer { ctx, look, detail, ids, todos: None }
+        Renderer { ctx, look, detail, ids, todos: Todos::default(), sub_agents: None, live: false, cwd: None }
     }
 
-    /// Renders a message, with lines such as reactions under it.
-    pub(crate) fn message(&mut self, message: &Message, under: &[String]) -> String {
+    /// Renders a message.
+    pub(crate) fn message(&mut self, message: &Message, around: &Around) -> String {
         let display = display(message);
+        self.cwd = metadata(message, "cwd").map(str::to_owned);
         let between = message.parts.iter().take_while(|part| divider::is_before_message(part)).count();
         let mut out: String = message.parts[..between].iter().map(|part| self.part(part) + "\n").collect();
-        match &display {
-            // It follows the command that printed it.
-            Some(Display::Output { .. }) => {}
-            _ if between == message.parts.len() && between > 0 => {}
-            _ => out += &self.header(message),
-        }
+        let mut body = String::new();
         let mut after_tool = false;
         let failure = failure(message);
-        let shown = display.map(|display| self.display(&display)).unwrap_or_default();
-        if !shown.is_empty() && !out.is_empty() && !out.ends_with("\n\n") {
-            out.push('\n');
-        }
-        out += &shown;
+        let is_displayed = display.is_some();
+        let shown = display.as_ref().map(|display| self.display(display)).unwrap_or_default();
+        body += &shown;
         for (at, part) in message.parts.iter().enumerate().skip(between) {
             let text = match part {
                 // What the model sees instead.
-                Part::Text(_) if !shown.is_empty() => String::new(),
+                Part::Text(_) if is_displayed => String::new(),
+                Part::Text(text) if divider::is_summarized(&text.text, &message.parts[at + 1..]) => String::new(),
                 Part::Text(text) if failure == Some(at) => {
                     let error = serde_json::json!({"text": text.text});
-                    divider::of_part("error", &error, self.ids, &self.look).unwrap_or_default()
+                    divider::of_part("error", &error, self.ids, &self.look, self.detail).unwrap_or_default()
                 }
+                Part::Data(data) if around.moved.iter().any(|moved| data.data["record"] == **moved) => String::new(),
                 part => self.part(part),
             };
             if text.is_empty() {
@@ -75,51 +96,68 @@ impl<'a> Renderer<'a> {
             // An empty line before each part, except between tool calls.
             let is_tool = matches!(part, Part::Tool(_));
             let stands_alone = !is_tool || !after_tool;
-            if stands_alone && !out.ends_with("\n\n") {
-                out.push('\n');
+            if stands_alone && !body.is_empty() && !body.ends_with("\n\n") {
+                body.push('\n');
             }
             after_tool = is_tool;
-            out += &text;
+            body += &text;
         }
-        if !under.is_empty() && !out.ends_with("\n\n") {
-            out.push('\n');
+        let under: String = around.under.iter().map(|line| self.aside(line)).collect();
+        let todos = self.todos(message);
+        for block in [under, todos].into_iter().filter(|block| !block.is_empty()) {
+            if !body.is_empty() && !body.ends_with("\n\n") {
+                body.push('\n');
+            }
+            body += &block;
         }
-        out.extend(under.iter().map(|line| self.aside(line)));
-        out += &self.todos(message);
-        out.push('\n');
-        out
+        let has_header = match &display {
+            // It follows the command that printed it.
+            Some(Display::Output { .. }) => false,
+            _ if message.parts.iter().all(divider::is_alone) && !message.parts.is_empty() => false,
+            _ => message.role != Role::System || !body.is_empty(),
+        };
+        if has_header {
+            out += &(self.header(message, around) + "\n");
+        }
+        if body.is_empty() && !has_header {
+            return out;
+        }
+        out + body.trim_start_matches('\n') + "\n"
     }
 
-    /// The author, the time and the id.
-    pub(crate) fn header(&self, message: &Message) -> String {
+    /// The author, the time, the id, and what the turn cost.
+    pub(crate) fn header(&self, message: &Message, around: &Around) -> String {
         let paint = self.paint();
-        let metadata =
-            |key: &str| message.metadata.as_ref().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
         let author = format!("▌ {}", reaction::author(message));
         let author = match message.role {
             Role::User => paint.cyan(&author),
             Role::Assistant => paint.green(&author),
             Role::System => paint.yellow(&author),
         };
-        let when = metadata("timestamp").and_then(|at| at.parse().ok()).map(|at| clock::stamp(at, &self.ctx.zone));
+        let when = metadata(message, "timestamp").and_then(|at| at.parse().ok());
+        let when = when.map(|at| clock::stamp(at, &self.ctx.zone));
         let id = self.ids.short(&message.id).to_owned();
-        let about: Vec<String> =
-            when.into_iter().chain([id]).chain(thinking_mode(message)).chain(cut_off(message)).collect();
-        format!("{author}  {}\n", paint.dim(&about.join(" · ")))
+        let usage = message.metadata.as_ref().and_then(|metadata| metadata.get("usage"));
+        let usage = usage.and_then(|usage| serde_json::from_value(usage.clone()).ok()).or(around.usage);
+        let about = when.into_iter().chain([id]).chain(thinking_mode(message)).chain(usage.and_then(tokens));
+        let about = about.chain(around.duration_ms.map(clock::span)).chain(cut_off(message));
+        format!("{author}  {}\n", paint.dim(&about.collect::<Vec<_>>().join(" · ")))
     }
 
-    pub(crate) fn part(&self, part: &Part) -> String {
+    pub(crate) fn part(&mut self, part: &Part) -> String {
         match part {
             Part::Text(text) => self.prose(&text.text),
             Part::Reasoning(reasoning) => self.thinking(&reasoning.text),
-            Part::Tool(call) if self.detail.full => tool::open(call, &self.look),
-            Part::Tool(call) => tool::folded(call, &self.look),
+            Part::Tool(call) => self.call(call),
             Part::File(file) => {
                 let name = file.filename.as_deref().unwrap_or("file");
                 let ours = file.provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback")?.get("size"));
-                self.attached(name, &file.media_type, ours)
+                let size = ours.cloned().or_else(|| Some(data_url_bytes(&file.url)?.into()));
+                self.attached(name, &file.media_type, size.as_ref())
             }
-            Part::ReasoningFile(file) => self.attached("file", &file.media_type, None),
+            Part::ReasoningFile(file) => {
+                self.attached("file", &file.media_type, data_url_bytes(&file.url).map(Value::from).as_ref())
+            }
             Part::SourceUrl(source) => self.source(source.title.as_deref().unwrap_or("source"), &source.url),
             Part::SourceDocument(source) => {
                 self.source(&source.title, source.filename.as_deref().unwrap_or(&source.media_type))
@@ -135,6 +173,24 @@ impl<'a> Renderer<'a> {
         }
     }
 
+    fn call(&mut self, call: &ToolPart) -> String {
+        let how = CallLook { look: self.look, full: self.detail.full, cwd: self.cwd.as_deref(), live: self.live };
+        match ToolView::of(call) {
+            ToolView::Todos { items } => {
+                let list = self.todos.update(&items, self.detail.full, Paint { colour: self.look.colour });
+                tool::head(call, "", &[], &how) + &list
+            }
+            ToolView::SubAgent(agent) => {
+                let noted = agent.session.map(str::to_owned);
+                let session = noted.or_else(|| self.sub_agents?.started_by(&call.call_id));
+                let words = session.as_deref().and_then(|session| self.sub_agents?.last_words(session));
+                let agent = SubAgent { session: session.as_deref(), ..agent };
+                tool::sub_agent(call, &agent, words.as_deref(), &how)
+            }
+            view => tool::render(call, &view, &how),
+        }
+    }
+
     fn data(&self, data: &DataPart) -> String {
         let text = |key: &str| data.data.get(key).and_then(Value::as_str).unwrap_or_default();
         match data.kind.as_str() {
@@ -143,7 +199,7 @@ impl<'a> Renderer<'a> {
             }
             "attachment" => self.attached(data.data.as_str().unwrap_or_default(), "", None),
             "reaction" => self.aside(&Reaction::alone(&data.data, self.ids)),
-            kind => divider::of_part(kind, &data.data, self.ids, &self.look)
+            kind => divider::of_part(kind, &data.data, self.ids, &self.look, self.detail)
                 .unwrap_or_else(|| self.aside(&format!("[data: {kind}]"))),
         }
     }
@@ -166,19 +222,23 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Lines as a program printed them.
+    /// Lines as a program printed them, as wide as the window.
     fn printed(&self, text: &str, style: impl Fn(&str) -> String) -> String {
-        clean::text(text).trim_end().lines().map(|line| format!("  {}\n", style(line))).collect()
+        let (first, last) = LOCAL_LINES;
+        let is_long = text.lines().count() > first + last;
+        let fold = if is_long { Fold::unless(self.detail.full, first, last) } else { Fold::Open };
+        let indented = fold::printed(text, fold, &self.look, style);
+        outdent(&indented)
     }
 
     fn prose(&self, text: &str) -> String {
-        let inner = Look { width: self.look.width.saturating_sub(2), ..self.look };
+        let inner = self.look.beside(2);
         indent(&markdown::render(text, &inner))
     }
 
     fn thinking(&self, text: &str) -> String {
         let paint = self.paint();
-        let inner = Look { width: self.look.width.saturating_sub(4), colour: false };
+        let inner = Look { colour: false, ..self.look.beside(4) };
         let rendered = markdown::render(text, &inner);
         let lines: Vec<&str> = rendered.lines().collect();
         let shown = if self.detail.full { lines.len() } else { THINKING_LINES };
@@ -212,27 +272,30 @@ impl<'a> Renderer<'a> {
         format!("  {}\n", self.paint().dim(text))
     }
 
-    /// The task list, if it changed.
+    /// The task list of a message, if it changed.
     pub(crate) fn todos(&mut self, message: &Message) -> String {
-        let todos = message.metadata.as_ref().and_then(|metadata| metadata.get("todos")).cloned();
-        let (Some(todos), true) = (&todos, todos != self.todos && todos.is_some()) else { return String::new() };
-        self.todos = Some(todos.clone());
-        let item = |todo: &Value| {
-            let text = todo.get("content").and_then(Value::as_str).unwrap_or_default();
-            let paint = self.paint();
-            match todo.get("status").and_then(Value::as_str) {
-                Some("completed") => format!("  {} {}\n", paint.green("☑"), paint.dim(text)),
-                Some("in_progress") => format!("  {} {}\n", paint.yellow("◐"), clean::line(text)),
-                _ => format!("  ☐ {}\n", clean::line(text)),
-            }
-        };
-        let list: String = todos.as_array().into_iter().flatten().map(item).collect();
-        if list.is_empty() { list } else { format!("\n{list}") }
+        let list = message.metadata.as_ref().and_then(|metadata| metadata.get("todos")).and_then(Value::as_array);
+        let Some(list) = list.filter(|list| !list.is_empty()) else { return String::new() };
+        let items: Vec<_> = list.iter().filter_map(tool_view::todo).collect();
+        outdent(&self.todos.update(&items, self.detail.full, self.paint()))
     }
 
     fn paint(&self) -> Paint {
         Paint { colour: self.look.colour }
     }
+}
+
+/// The token counts of a turn that are known.
+fn tokens(usage: Usage) -> Option<String> {
+    let count = |count: u64| if count < 10_000 { count.to_string() } else { format!("{:.1}k", count as f64 / 1e3) };
+    let input = usage.input.map(|input| format!("{} in", count(input)));
+    let output = usage.output.map(|output| format!("{} out", count(output)));
+    let known: Vec<String> = input.into_iter().chain(output).collect();
+    (!known.is_empty()).then(|| known.join(", "))
+}
+
+fn metadata<'m>(message: &'m Message, key: &str) -> Option<&'m str> {
+    message.metadata.as_ref()?.get(key)?.as_str()
 }
 
 /// How people see a message whose text is what the model sees.
@@ -247,6 +310,11 @@ fn failure(message: &Message) -> Option<usize> {
     let is_error = |part: &Part| matches!(part, Part::Data(data) if data.kind == "error");
     let last = message.parts.iter().rposition(|part| matches!(part, Part::Text(_)));
     last.filter(|_| failed && !message.parts.iter().any(is_error))
+}
+
+/// What is not under a call is two columns further left.
+fn outdent(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", line.strip_prefix("  ").unwrap_or(line))).collect()
 }
 
 fn indent(text: &str) -> String {

@@ -1,7 +1,11 @@
 //! Sessions, messages, trees and tables as text, and JSON that is safe on a terminal.
 
+pub(crate) mod change;
 pub(crate) mod clock;
 pub(crate) mod divider;
+pub(crate) mod forest;
+pub(crate) mod fields;
+pub(crate) mod fold;
 pub(crate) mod json;
 pub(crate) mod live;
 pub(crate) mod message;
@@ -9,9 +13,13 @@ pub(crate) mod outline;
 pub(crate) mod printer;
 pub(crate) mod reaction;
 pub(crate) mod short_ids;
+pub(crate) mod sub_agents;
+pub(crate) mod surroundings;
 pub(crate) mod table;
+pub(crate) mod todos;
 pub(crate) mod tool;
 pub(crate) mod transcript;
+pub(crate) mod turns;
 
 /// A count with its noun.
 pub(crate) fn plural(count: u64, noun: &str) -> String {

@@ -1,6 +1,4 @@
-//! The tree of a session, one line per record.
-//!
-//! The newest branch goes straight down; other branches are drawn beside it, where they start:
+//! The tree of a session, one line per record. The newest branch goes straight down:
 //!
 //! ```text
 //! │ q   user       What is two and two?
@@ -8,8 +6,6 @@
 //! │ ◌ a assistant  Four.
 //! ● b   assistant  It depends.
 //! ```
-//!
-//! Elsewhere the largest child continues straight, so that the depth of the drawing is logarithmic.
 
 use std::io::Write;
 
@@ -17,27 +13,18 @@ use scrollback::model::Kind;
 use scrollback::session::{HeadKind, RecordRef, Session};
 use scrollback::view::TreeRow;
 
+use super::forest::{Forest, Spot, Way};
 use super::plural;
 use super::short_ids::{SHORT_ID_CHARS, ShortIds};
 use crate::ctx::Ctx;
 use crate::failure::Failure;
 use crate::render::clock;
+use crate::terminal::paint::Paint;
 use crate::terminal::{clean, width};
 
 pub(crate) fn draw(session: &Session, ctx: &Ctx, out: &mut dyn Write) -> Result<(), Failure> {
     let outline = Outline::new(session, ctx);
-    let roots: Vec<usize> = (0..outline.records.len())
-        .filter(|at| outline.parents[*at].is_none() && outline.is_drawn(*at))
-        .collect();
-    // A record to draw, the lines to its left, and whether it starts a branch.
-    let mut waiting: Vec<(usize, String, bool)> =
-        roots.into_iter().rev().map(|root| (root, String::new(), false)).collect();
-    while let Some((at, left, forked)) = waiting.pop() {
-        outline.line(at, &left, forked, out)?;
-        let (straight, aside) = outline.children(at);
-        waiting.extend(straight.map(|straight| (straight, left.clone(), false)));
-        waiting.extend(aside.into_iter().map(|child| (child, format!("{left}│ "), true)));
-    }
+    outline.forest.draw(&outline, |spot| outline.line(&spot, out))?;
     outline.count_others(out)
 }
 
@@ -47,10 +34,7 @@ const ID_COLUMNS_LIMIT: usize = 36;
 struct Outline<'a> {
     ctx: &'a Ctx,
     records: Vec<RecordRef<'a>>,
-    parents: Vec<Option<usize>>,
-    children: Vec<Vec<usize>>,
-    /// The size of each record's subtree.
-    sizes: Vec<u64>,
+    forest: Forest,
     on_branch: Vec<bool>,
     heads: Vec<Option<HeadKind>>,
     ids: ShortIds<'a>,
@@ -62,86 +46,45 @@ impl<'a> Outline<'a> {
     fn new(session: &'a Session, ctx: &'a Ctx) -> Outline<'a> {
         let records: Vec<RecordRef<'a>> = session.records().collect();
         let count = records.len();
-        let parents: Vec<Option<usize>> = records.iter().map(|record| record.parent().map(RecordRef::order)).collect();
-        let mut children = vec![Vec::new(); count];
-        for (at, parent) in parents.iter().enumerate() {
-            if let Some(parent) = parent {
-                children[*parent].push(at);
-            }
-        }
+        let forest = Forest::new(records.iter().map(|record| record.parent().map(RecordRef::order)).collect());
         let mut on_branch = vec![false; count];
         if let Some(head) = session.head() {
             session.branch(head).records.iter().for_each(|record| on_branch[record.order()] = true);
         }
         let mut heads = vec![None; count];
         session.heads().for_each(|head| heads[head.record.order()] = Some(head.kind));
-        let sizes = sizes(&parents, &children);
         let ids = ShortIds::of_records(session);
-        let mut outline =
-            Outline { ctx, records, parents, children, sizes, on_branch, heads, ids, id_columns: SHORT_ID_CHARS };
+        let mut outline = Outline { ctx, records, forest, on_branch, heads, ids, id_columns: SHORT_ID_CHARS };
         let drawn = (0..count).filter(|at| outline.is_drawn(*at));
         let columns = drawn.map(|at| width::of(outline.ids.short(&outline.records[at].id()))).max().unwrap_or(0);
         outline.id_columns = columns.clamp(SHORT_ID_CHARS, ID_COLUMNS_LIMIT);
         outline
     }
 
-    /// Side records are only counted, unless they have children.
-    fn is_drawn(&self, at: usize) -> bool {
-        !self.records[at].is_side() || !self.children[at].is_empty() || self.heads[at].is_some()
-    }
-
-    /// The child that continues straight, and the others in reverse order, for the stack.
-    fn children(&self, at: usize) -> (Option<usize>, Vec<usize>) {
-        let children = self.children[at].iter().copied().filter(|child| self.is_drawn(*child));
-        let mut children: Vec<usize> = children.collect();
-        let weight = |at: &usize| (self.on_branch[*at] && self.leads_to_head(*at), self.sizes[*at], *at);
-        let Some(straight) = children.iter().copied().max_by_key(weight) else { return (None, children) };
-        children.retain(|child| *child != straight);
-        children.reverse();
-        (Some(straight), children)
-    }
-
-    /// Whether the newest branch continues below; it does not below a tool result beside its parent chain.
-    fn leads_to_head(&self, at: usize) -> bool {
-        self.heads[at] == Some(HeadKind::Main) || self.children[at].iter().any(|child| self.on_branch[*child])
-    }
-
-    fn line(&self, at: usize, left: &str, forked: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    fn line(&self, spot: &Spot<'_>, out: &mut dyn Write) -> Result<(), Failure> {
+        let (at, left) = (spot.node, spot.left);
         let paint = self.ctx.paint();
         let row = self.records[at].row(self.on_branch[at])?;
         if let Some(missing) = self.records[at].missing_parent() {
-            let bridged = if self.parents[at].is_some() { ", bridged" } else { "" };
+            let bridged = if self.forest.parent(at).is_some() { ", bridged" } else { "" };
             writeln!(out, "{left}{}", paint.red(&format!("┄ gap: {} is missing{bridged}", self.ids.short(missing))))?;
         }
-        if forked {
-            let stem = left.strip_suffix("│ ").unwrap_or_default();
-            writeln!(out, "{stem}{}", paint.dim("├─╮"))?;
+        if let Some(fork) = &spot.fork {
+            writeln!(out, "{}", paint.dim(fork))?;
         }
-        let mark = match self.heads[at] {
-            Some(HeadKind::Main) => paint.green("●"),
-            Some(HeadKind::Branch) => paint.yellow("◌"),
-            Some(HeadKind::Island) => paint.red("◇"),
-            Some(HeadKind::Sidechain) => paint.dim("◦"),
-            None => paint.dim("│"),
-        };
-        let head = match self.heads[at] {
-            Some(HeadKind::Main) => " ← head",
-            Some(HeadKind::Branch) => " ← branch",
-            Some(HeadKind::Island) => " ← island",
-            Some(HeadKind::Sidechain) => " ← sidechain",
-            None => "",
-        };
+        let (mark, head) = (head_mark(self.heads[at], paint), head_words(self.heads[at]));
+        let head = if head.is_empty() { String::new() } else { format!(" {head}") };
         let id = clean::line(self.ids.short(row.id.as_str()));
         let id = width::fit(&id, width::of(&id).max(self.id_columns));
         let kind = width::fit(row.kind.name(), 11);
         let when = row.at.map(|at| clock::stamp(at, &self.ctx.zone)).unwrap_or_default();
-        let used = width::of(left) + 2 + width::of(&id) + 1 + 11 + 1 + width::of(head);
+        let used = width::of(left) + 2 + width::of(&id) + 1 + 11 + 1 + width::of(&head);
         let room = self.ctx.look.width.saturating_sub(used + 19).max(12);
         let text = clean::line(&text(&row)).into_owned();
         let text = width::fit(&text, room.min(width::of(&text))).trim_end().to_owned();
         let text = if row.on_branch { paint.bold(&text) } else { text };
         let when = if self.ctx.look.width > 90 { paint.dim(&format!("{when:<18}")) } else { String::new() };
-        let line = format!("{left}{mark} {} {} {when} {text}{}", paint.cyan(&id), paint.dim(&kind), paint.green(head));
+        let line = format!("{left}{mark} {} {} {when} {text}{}", paint.cyan(&id), paint.dim(&kind), paint.green(&head));
         writeln!(out, "{}", line.trim_end())?;
         Ok(())
     }
@@ -164,21 +107,43 @@ impl<'a> Outline<'a> {
     }
 }
 
-/// The size of each subtree, leaves first, without recursion.
-fn sizes(parents: &[Option<usize>], children: &[Vec<usize>]) -> Vec<u64> {
-    let mut sizes = vec![1; parents.len()];
-    let mut open: Vec<usize> = children.iter().map(Vec::len).collect();
-    let mut ready: Vec<usize> = (0..parents.len()).filter(|at| open[*at] == 0).collect();
-    while let Some(at) = ready.pop() {
-        if let Some(parent) = parents[at] {
-            sizes[parent] += sizes[at];
-            open[parent] -= 1;
-            if open[parent] == 0 {
-                ready.push(parent);
-            }
-        }
+impl Way for Outline<'_> {
+    /// Side records are only counted, unless they have children.
+    fn is_drawn(&self, at: usize) -> bool {
+        !self.records[at].is_side() || !self.forest.children(at).is_empty() || self.heads[at].is_some()
     }
-    sizes
+
+    /// The newest branch does not continue below a tool result beside its parent chain.
+    fn leads_to_head(&self, at: usize) -> bool {
+        let continues = || self.forest.children(at).iter().any(|child| self.on_branch[*child]);
+        self.on_branch[at] && (self.heads[at] == Some(HeadKind::Main) || continues())
+    }
+
+    fn ends(&self, _: usize) -> bool {
+        false
+    }
+}
+
+/// The mark of a line: where a branch ends.
+pub(crate) fn head_mark(head: Option<HeadKind>, paint: Paint) -> String {
+    match head {
+        Some(HeadKind::Main) => paint.green("●"),
+        Some(HeadKind::Branch) => paint.yellow("◌"),
+        Some(HeadKind::Island) => paint.red("◇"),
+        Some(HeadKind::Sidechain) => paint.dim("◦"),
+        None => paint.dim("│"),
+    }
+}
+
+/// What ends there, in words.
+pub(crate) fn head_words(head: Option<HeadKind>) -> &'static str {
+    match head {
+        Some(HeadKind::Main) => "← here",
+        Some(HeadKind::Branch) => "← earlier branch",
+        Some(HeadKind::Island) => "← unconnected part",
+        Some(HeadKind::Sidechain) => "← sub-agent",
+        None => "",
+    }
 }
 
 /// A record as one line of text.

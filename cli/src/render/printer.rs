@@ -16,7 +16,7 @@ use crate::render::live::Live;
 use crate::render::message::Detail;
 use crate::render::short_ids::{SHORT_ID_CHARS, ShortIds};
 use crate::render::{divider, plural};
-use crate::terminal::{Look, clean, width};
+use crate::terminal::{clean, width};
 
 /// How updates are printed.
 pub(crate) enum Form {
@@ -222,7 +222,7 @@ impl Printer {
         let name = label.name(self.ids.as_ref());
         let usual = SHORT_ID_CHARS + label.parent.map_or(0, |_| SHORT_ID_CHARS + " of ".len());
         let columns = width::of(&name).max(usual);
-        let look = if named { Look { width: prose.width.saturating_sub(columns + 3), ..prose } } else { prose };
+        let look = if named { prose.beside(columns + 3) } else { prose };
         let live = self.live.entry(label.place.to_owned()).or_default();
         let elsewhere = self.last.as_deref() != Some(label.place);
         if elsewhere {

@@ -6,8 +6,11 @@ use crate::terminal::width;
 /// The space between columns.
 const GAP: &str = "  ";
 
-/// The least width of a shrinking column when no column can be left out: a few letters and `…`.
-const LEAST_COLUMNS: usize = 4;
+/// The least width of a shrinking column that would be left out otherwise: a word or two.
+const LEAST_COLUMNS: usize = 10;
+
+/// How spare an extra column is: it goes first, and comes only if every other column has room.
+const EXTRA: u8 = u8::MAX;
 
 pub(crate) struct Table {
     columns: Vec<Column>,
@@ -16,29 +19,47 @@ pub(crate) struct Table {
 
 pub(crate) struct Column {
     title: &'static str,
-    /// The least width, if the column shrinks.
-    least: Option<usize>,
+    shrinking: Option<Shrinking>,
     right: bool,
     /// Left out if there is no room, highest first; 0 stays.
     spare: u8,
 }
 
+/// How narrow a column may be.
+#[derive(Clone, Copy)]
+struct Shrinking {
+    /// Beside columns that may be left out.
+    least: usize,
+    /// Beside an extra column.
+    roomy: usize,
+}
+
 impl Column {
     pub(crate) fn fixed(title: &'static str) -> Column {
-        Column { title, least: None, right: false, spare: 0 }
+        Column { title, shrinking: None, right: false, spare: 0 }
     }
 
     pub(crate) fn shrinking(title: &'static str, least: usize) -> Column {
-        Column { title, least: Some(least), right: false, spare: 0 }
+        Column { shrinking: Some(Shrinking { least, roomy: least }), ..Column::fixed(title) }
     }
 
     pub(crate) fn right(title: &'static str) -> Column {
-        Column { title, least: None, right: true, spare: 0 }
+        Column { right: true, ..Column::fixed(title) }
+    }
+
+    /// Sets how wide a shrinking column must be before an extra one is added.
+    pub(crate) fn roomy(self, roomy: usize) -> Column {
+        Column { shrinking: self.shrinking.map(|shrinking| Shrinking { roomy, ..shrinking }), ..self }
     }
 
     /// Sets how soon the column may be left out.
     pub(crate) fn spare(self, spare: u8) -> Column {
         Column { spare, ..self }
+    }
+
+    /// Only where there is plenty of room.
+    pub(crate) fn extra(self) -> Column {
+        self.spare(EXTRA)
     }
 }
 
@@ -65,20 +86,7 @@ impl Table {
 
     /// The lines of the table. A column that is empty in every row is left out.
     pub(crate) fn render(&self, columns: usize, paint: Paint) -> String {
-        let mut used: Vec<usize> =
-            (0..self.columns.len()).filter(|at| self.rows.iter().any(|row| !row[*at].text.is_empty())).collect();
-        let mut widths = self.widths(&used, columns);
-        let too_wide =
-            |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1) > columns;
-        while too_wide(&widths) {
-            let sparest = (0..used.len()).filter(|at| self.columns[used[*at]].spare > 0);
-            let Some(sparest) = sparest.max_by_key(|at| self.columns[used[*at]].spare) else {
-                widths = self.squeezed(widths, &used, columns, |_| LEAST_COLUMNS);
-                break;
-            };
-            used.remove(sparest);
-            widths = self.widths(&used, columns);
-        }
+        let (used, widths) = self.layout(columns);
         let mut out = String::new();
         let titles = used
             .iter()
@@ -105,37 +113,99 @@ impl Table {
         }
     }
 
-    fn widths(&self, used: &[usize], columns: usize) -> Vec<usize> {
-        let natural = |at: &usize| {
-            let cells = self.rows.iter().map(|row| width::of(&row[*at].text));
-            cells.chain([width::of(self.columns[*at].title)]).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = used.iter().map(natural).collect();
-        self.squeezed(widths, used, columns, |least| least)
+    /// The columns that there is room for, and the width of each.
+    fn layout(&self, columns: usize) -> (Vec<usize>, Vec<usize>) {
+        let is_used = |at: &usize| self.rows.iter().any(|row| !row[*at].text.is_empty());
+        let mut used: Vec<usize> = (0..self.columns.len()).filter(is_used).collect();
+        let natural: Vec<usize> = (0..self.columns.len()).map(|at| self.natural_width(at)).collect();
+        loop {
+            let most_spare = used.iter().map(|at| self.columns[*at].spare).max().unwrap_or(0);
+            let floor = |shrinking: Shrinking, _: u8| match most_spare {
+                EXTRA => shrinking.roomy,
+                _ => shrinking.least,
+            };
+            let (widths, fit) = self.widths(&used, &natural, columns, floor);
+            if fit {
+                return (used, widths);
+            }
+            // Before a shrinking column goes, it shrinks as far as it can be read.
+            let last_floor = |shrinking: Shrinking, spare: u8| match spare == most_spare {
+                true => shrinking.least.min(LEAST_COLUMNS),
+                false => floor(shrinking, spare),
+            };
+            let (widths, fit) = self.widths(&used, &natural, columns, last_floor);
+            if fit || most_spare == 0 {
+                return (used, widths);
+            }
+            used.retain(|at| self.columns[*at].spare < most_spare);
+        }
     }
 
-    /// Shrinks the widest shrinking column until all fit or none can shrink.
-    fn squeezed(
+    fn natural_width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().map(|row| width::of(&row[column].text));
+        cells.chain([width::of(self.columns[column].title)]).max().unwrap_or(0)
+    }
+
+    /// Shrinks whichever column has most to give until all fit or none can; and whether they fit.
+    fn widths(
         &self,
-        mut widths: Vec<usize>,
         used: &[usize],
+        natural: &[usize],
         columns: usize,
-        floor: fn(usize) -> usize,
-    ) -> Vec<usize> {
+        floor: impl Fn(Shrinking, u8) -> usize,
+    ) -> (Vec<usize>, bool) {
+        let mut widths: Vec<usize> = used.iter().map(|at| natural[*at]).collect();
+        let least = |at: &usize| {
+            let column = &self.columns[*at];
+            column.shrinking.map_or(usize::MAX, |shrinking| floor(shrinking, column.spare))
+        };
+        let leasts: Vec<usize> = used.iter().map(least).collect();
         let room = columns.saturating_sub(GAP.len() * used.len().saturating_sub(1));
         while widths.iter().sum::<usize>() > room {
-            let least = |at: usize| self.columns[used[at]].least.map(floor);
-            let can = (0..widths.len()).filter(|at| least(*at).is_some_and(|least| widths[*at] > least));
-            let Some(widest) = can.max_by_key(|at| widths[*at]) else { break };
-            widths[widest] -= 1;
+            let to_give = |at: &usize| widths[*at].saturating_sub(leasts[*at]);
+            let Some(next) = (0..widths.len()).max_by_key(to_give).filter(|at| to_give(at) > 0) else {
+                return (widths, false);
+            };
+            widths[next] -= 1;
         }
-        widths
+        (widths, true)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Which columns there are at a width, and how wide the title is.
+    fn layout_at(columns: usize) -> (Vec<&'static str>, usize) {
+        let mut table = Table::new(vec![
+            Column::fixed("ID"),
+            Column::shrinking("TITLE", 20).roomy(30).spare(1),
+            Column::shrinking("STATE", 5).spare(2),
+            Column::right("TOKENS").extra(),
+        ]);
+        let cells = ["12345678", "a title that is longer than any terminal is wide, or nearly", "interrupted", "12.3M"];
+        table.push(cells.map(|text| Cell::new(text, Paint::plain)).into());
+        let (used, widths) = table.layout(columns);
+        let title = used.iter().zip(&widths).find(|(at, _)| **at == 1).map_or(0, |(_, width)| *width);
+        (used.iter().map(|at| table.columns[*at].title).collect(), title)
+    }
+
+    #[test]
+    fn the_least_needed_column_goes_first_and_an_extra_one_leaves_room_for_others() {
+        assert_eq!(layout_at(200), (vec!["ID", "TITLE", "STATE", "TOKENS"], 59));
+        assert_eq!(
+            layout_at(60),
+            (vec!["ID", "TITLE", "STATE", "TOKENS"], 33),
+            "the state shrinks as much as the title"
+        );
+        assert_eq!(layout_at(54), (vec!["ID", "TITLE", "STATE"], 31), "the title would be narrow beside the tokens");
+        assert_eq!(layout_at(37), (vec!["ID", "TITLE", "STATE"], 20));
+        assert_eq!(layout_at(36), (vec!["ID", "TITLE"], 26));
+        assert_eq!(layout_at(20), (vec!["ID", "TITLE"], 10));
+        assert_eq!(layout_at(19), (vec!["ID"], 0));
+        assert_eq!(layout_at(3), (vec!["ID"], 0), "an id is never cut");
+    }
 
     #[test]
     fn columns_align_and_the_widest_shrinks() {

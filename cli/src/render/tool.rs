@@ -1,68 +1,217 @@
-//! A tool call: one line, or all of it with `--full`.
+//! A tool call: what it does, how it ended, and some of what came out of it; all of it with `--full`.
 
-use scrollback::model::json;
+use std::borrow::Cow;
+
 use scrollback::model::{ToolPart, ToolState};
+use scrollback::view::tool_view::{Ending, ShellRun, SubAgent, ToolView, ending, result_text};
 use serde_json::Value;
 
+use super::fields;
+use super::fold::{self, Fold, INDENT};
+use super::{change, clock, plural};
 use crate::terminal::paint::Paint;
-use crate::terminal::{Look, clean, markdown, width};
+use crate::terminal::{Look, clean, markdown, width, wrap};
 
-/// The arguments that identify a call best, the best first.
-const KEY_ARGUMENTS: [&str; 11] =
-    ["command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description", "name", "id"];
+/// A folded command has this many lines.
+const COMMAND_LINES: usize = 6;
 
-/// `--full` shows this much of an output; `--json` and `--raw` print all of it.
-const OUTPUT_LIMIT_CHARS: usize = 100_000;
+/// A folded output or error has so many lines of its start and of its end.
+const OUTPUT_LINES: (usize, usize) = (4, 4);
 
-/// One line: outcome, tool, input.
-pub(crate) fn folded(call: &ToolPart, look: &Look) -> String {
-    let (mark, note) = outcome(call);
-    let shown = shown_result(call).filter(|_| mark == '✓' && note.is_empty());
-    let note = shown.and_then(|shown| shown.lines().find(|line| !line.trim().is_empty())).unwrap_or(&note);
-    line(call, mark, note, look) + &child(call, look)
+/// How calls are shown.
+#[derive(Clone, Copy)]
+pub(crate) struct CallLook<'a> {
+    pub(crate) look: Look,
+    /// Unfolds everything.
+    pub(crate) full: bool,
+    /// The directory that paths are shown relative to.
+    pub(crate) cwd: Option<&'a str>,
+    /// Whether a result may still come.
+    pub(crate) live: bool,
 }
 
-/// One line for a call whose result may still come.
-pub(crate) fn running(call: &ToolPart, look: &Look) -> String {
-    line(call, '…', "", look)
+/// A call that is neither a task list nor a sub-agent's.
+pub(crate) fn render(call: &ToolPart, view: &ToolView<'_>, how: &CallLook<'_>) -> String {
+    match view {
+        ToolView::Shell(run) => shell(call, run, how),
+        ToolView::Change(changes) => {
+            let counted = change::counted(changes.files.iter());
+            let title = head(call, &change::subject(changes, how), &[counted], how);
+            let has_failed = ending(call) == Ending::Failed && !how.full;
+            let shown = if has_failed { String::new() } else { change::lines(changes, how) };
+            title + &shown + &failure(call, how)
+        }
+        ToolView::Todos { .. } | ToolView::SubAgent(_) | ToolView::Other => other(call, how),
+    }
 }
 
-fn line(call: &ToolPart, mark: char, note: &str, look: &Look) -> String {
-    let paint = Paint { colour: look.colour };
+/// `$ command`, how it ended, and what it printed.
+fn shell(call: &ToolPart, run: &ShellRun<'_>, how: &CallLook<'_>) -> String {
+    let (paint, ended) = (how.paint(), ending(call));
+    let code = run.exit_code.filter(|code| *code != 0 || how.full).map(|code| format!("exit code {code}"));
+    let state = state(call, &[code.unwrap_or_default()], how);
+    let command = clean::text(run.command.trim()).into_owned();
+    let ranges = wrap::code(&command, how.look.code.saturating_sub(6).max(1));
+    let shown = if how.full { ranges.len() } else { COMMAND_LINES.min(ranges.len()) };
+    let mut out = String::new();
+    for (at, range) in ranges.iter().take(shown).enumerate() {
+        let start = if at == 0 { format!("  {} {} ", how.mark(call), paint.bold("$")) } else { "      ".to_owned() };
+        out += &format!("{start}{}\n", &command[range.clone()]);
+    }
+    if shown < ranges.len() {
+        let bytes = command.len() - ranges[shown].start;
+        out += &fold::more(ranges.len() - shown, bytes, &how.look);
+    }
+    let last = ranges.get(shown.wrapping_sub(1)).map_or(0, |range| width::of(&command[range.clone()]) + 6);
+    if shown == ranges.len() && last + width::of(&state.0) + 3 <= how.look.code {
+        out.truncate(out.trim_end_matches('\n').len());
+        out += &format!(" {}\n", state.1);
+    } else {
+        out += &format!("{INDENT}{}\n", state.1);
+    }
+    let style = |line: &str| if ended == Ending::Failed { paint.red(line) } else { paint.dim(line) };
+    let (first, last) = OUTPUT_LINES;
+    out += &fold::printed(&run.output, Fold::unless(how.full, first, last), &how.look, style);
+    if ended == Ending::Denied { out + &failure(call, how) } else { out }
+}
+
+/// One line with the most important argument; with `--full` all arguments and the result.
+fn other(call: &ToolPart, how: &CallLook<'_>) -> String {
+    let result = call.output().map(|output| shown_result(call).unwrap_or_else(|| result_text(output)));
+    let result = result.unwrap_or_default();
+    let described = || about(call, "description").unwrap_or_default().to_owned();
+    let subject = fields::summary(call.input()).map_or_else(described, |subject| how.relative(&subject).to_owned());
+    if !how.full {
+        return head(call, &subject, &[in_brief(&result)], how) + &failure(call, how);
+    }
+    let mut out = head(call, "", std::slice::from_ref(&call.call_id), how);
+    out.extend(
+        about(call, "description").map(|text| fold::printed(text, Fold::Open, &how.look, |line| how.paint().dim(line))),
+    );
+    out += &call.input().map(|input| fields::aligned(input, &how.look)).unwrap_or_default();
+    if !result.is_empty() {
+        out += &format!("{INDENT}{}\n", how.paint().dim("→"));
+    }
+    out + &opened(call, &result, how) + &failure(call, how)
+}
+
+/// The first line of a short result, or the size of a long one.
+fn in_brief(result: &str) -> String {
+    const SHORT_COLUMNS: usize = 48;
+    let mut lines = result.lines().filter(|line| !line.trim().is_empty());
+    match (lines.next(), lines.next()) {
+        (None, _) => String::new(),
+        (Some(line), None) if line.len() <= SHORT_COLUMNS => format!("→ {}", line.trim()),
+        _ => match result.lines().count() {
+            1 => fold::size(result.len()),
+            lines => format!("{} ({})", plural(lines as u64, "line"), fold::size(result.len())),
+        },
+    }
+}
+
+/// A result, as Markdown where the agent asks for it.
+fn opened(call: &ToolPart, result: &str, how: &CallLook<'_>) -> String {
+    const MARKDOWN_LIMIT_BYTES: usize = 100_000;
+    let is_markdown = noted(call, "renderOutputAsMarkdown").and_then(Value::as_bool) == Some(true);
+    if is_markdown && result.len() <= MARKDOWN_LIMIT_BYTES {
+        let rendered = markdown::render(result, &how.look.beside(INDENT.len()));
+        return rendered.lines().map(|line| format!("{INDENT}{line}\n")).collect();
+    }
+    fold::printed(result, Fold::Open, &how.look, |line| how.paint().dim(line))
+}
+
+/// A sub-agent: its task, its last words and how to open it.
+pub(crate) fn sub_agent(call: &ToolPart, agent: &SubAgent<'_>, last_words: Option<&str>, how: &CallLook<'_>) -> String {
+    const WORDS_LINES: usize = 3;
+    let paint = how.paint();
+    let role = agent.role.map(|role| format!(" ({role})")).unwrap_or_default();
+    let id = if how.full { call.call_id.clone() } else { String::new() };
+    let mut out = head(call, &format!("{}{role}", agent.task), &[id], how);
+    if let Some(input) = call.input().filter(|_| how.full) {
+        out += &fields::aligned(input, &how.look);
+    }
+    let result = call.output().map(result_text).unwrap_or_default();
+    let words = last_words.unwrap_or(&result);
+    out += &fold::printed(words, Fold::unless(how.full, WORDS_LINES, 0), &how.look, |line| paint.dim(line));
+    if let Some(session) = agent.session {
+        out += &format!("{INDENT}{}\n", paint.dim(&format!("└ sub-agent: scrollback show {session}")));
+    }
+    out + &failure(call, how)
+}
+
+/// The first line of a call: `✓ Read  cart.py · ok · 7 lines`.
+pub(crate) fn head(call: &ToolPart, subject: &str, facts: &[String], how: &CallLook<'_>) -> String {
     let name = clean::line(&label(call)).into_owned();
-    let note = clean::line(note).into_owned();
-    let input = Some(input_summary(call.input())).filter(|input| !input.trim().is_empty());
-    let input = input.or_else(|| about(call, "description").map(str::to_owned)).unwrap_or_default();
-    let input = clean::line(&input).into_owned();
-    let for_note = width::of(&note).min(look.width / 3);
-    let room = look.width.saturating_sub(4 + width::of(&name) + 2 + if note.is_empty() { 0 } else { for_note + 3 });
-    let input = width::fit(&input, room.min(width::of(&input)));
-    let mut line = format!("  {} {}", mark_painted(mark, paint), paint.bold(&name));
-    if !input.trim().is_empty() {
-        line += &format!("  {}", input.trim_end());
-    }
-    if !note.is_empty() {
-        line += &paint.dim(&format!(" → {}", width::fit(&note, for_note).trim_end()));
-    }
-    line + "\n"
+    let state = state(call, facts, how);
+    let room = how.look.code.saturating_sub(4 + width::of(&name) + 2 + width::of(&state.0) + 1);
+    let subject = fold::cut(&subject.replace('\n', " "), room);
+    let subject = if subject.is_empty() { subject } else { format!("  {subject}") };
+    format!("  {} {}{subject} {}\n", how.mark(call), how.paint().bold(&name), state.1)
 }
 
-/// All of it: input and output.
-pub(crate) fn open(call: &ToolPart, look: &Look) -> String {
-    let paint = Paint { colour: look.colour };
-    let (mark, note) = outcome(call);
-    let mut out = format!("  {} {}", mark_painted(mark, paint), paint.bold(&clean::line(&label(call))));
-    out += &format!("  {}\n{}", paint.dim(&call.call_id), child(call, look));
-    if let Some(description) = about(call, "description") {
-        out += &block(description, paint);
+/// How a call ended, and more facts, plain and painted.
+fn state(call: &ToolPart, facts: &[String], how: &CallLook<'_>) -> (String, String) {
+    let ended = ending(call);
+    let word = if how.live && ended == Ending::NoResult { Ending::Running.name() } else { ended.name() };
+    let took = noted(call, "durationMs").and_then(Value::as_u64).filter(|ms| *ms >= 1000).map(clock::span);
+    let facts: String = took
+        .iter()
+        .chain(facts)
+        .filter(|fact| !fact.is_empty())
+        .map(|fact| format!(" · {}", clean::line(fact)))
+        .collect();
+    let paint = how.paint();
+    let painted = match ended {
+        Ending::Ok => paint.dim(&format!("· {word}")),
+        Ending::Failed | Ending::Denied => format!("{} {}", paint.dim("·"), paint.red(word)),
+        Ending::Running | Ending::Waiting | Ending::NoResult => format!("{} {}", paint.dim("·"), paint.yellow(word)),
+    };
+    (format!("· {word}{facts}"), painted + &paint.dim(&facts))
+}
+
+/// Why a call failed or was refused.
+fn failure(call: &ToolPart, how: &CallLook<'_>) -> String {
+    let why = match &call.state {
+        ToolState::OutputError { error_text, .. } => error_text,
+        ToolState::OutputDenied { approval, .. } | ToolState::ApprovalResponded { approval, .. } => {
+            approval.reason.as_deref().unwrap_or_default()
+        }
+        _ => return String::new(),
+    };
+    let tagged = why.trim().strip_prefix("<tool_use_error>").and_then(|why| why.strip_suffix("</tool_use_error>"));
+    let why = tagged.unwrap_or(why);
+    let paint = how.paint();
+    let room = how.look.width.saturating_sub(INDENT.len()).max(1);
+    let (first, last) = OUTPUT_LINES;
+    // An error is prose: it is wrapped, where an output is cut.
+    let clean = clean::text(&why[..why.floor_char_boundary(ERROR_LIMIT_BYTES)]).into_owned();
+    let rows: Vec<&str> = wrap::prose(&clean, room).into_iter().map(|range| &clean[range]).collect();
+    fold::printed(&rows.join("\n"), Fold::unless(how.full, first, last), &how.look, |line| paint.red(line))
+}
+
+/// More of an error is never read; `--json` prints all of it.
+const ERROR_LIMIT_BYTES: usize = 100_000;
+
+impl CallLook<'_> {
+    pub(crate) fn paint(&self) -> Paint {
+        Paint { colour: self.look.colour }
     }
-    if let Some(input) = call.input().filter(|input| !input.is_null()) {
-        out += &block(&pretty(input), paint);
+
+    /// A path below the working directory without that directory.
+    pub(crate) fn relative<'p>(&self, path: &'p str) -> &'p str {
+        let below = |cwd: &str| path.strip_prefix(cwd)?.strip_prefix('/');
+        self.cwd.and_then(below).filter(|rest| !rest.is_empty()).unwrap_or(path)
     }
-    match call.output() {
-        Some(output) => out + &format!("  {}\n", paint.dim("→")) + &result(call, output, look),
-        None if note.is_empty() => out,
-        None => out + &block(&format!("→ {note}"), paint),
+
+    fn mark(&self, call: &ToolPart) -> String {
+        let paint = self.paint();
+        match ending(call) {
+            Ending::Ok => paint.green("✓"),
+            Ending::Failed => paint.red("✗"),
+            Ending::Denied => paint.red("⊘"),
+            Ending::Running | Ending::NoResult => paint.yellow("…"),
+            Ending::Waiting => paint.yellow("?"),
+        }
     }
 }
 
@@ -88,100 +237,9 @@ fn noted<'c>(call: &'c ToolPart, key: &str) -> Option<&'c Value> {
     call.call_provider_metadata.as_ref()?.get("scrollback")?.get(key)
 }
 
-/// What the agent showed of the result: a text, or the change of a file.
-fn shown_result(call: &ToolPart) -> Option<&str> {
-    let change = || noted(call, "resultDisplay")?.get("fileDiff")?.as_str();
-    about(call, "resultDisplay").or_else(change)
-}
-
-/// The result as the agent showed it, else as the tool returned it; as Markdown where the agent asks for it.
-fn result(call: &ToolPart, output: &Value, look: &Look) -> String {
-    let text = shown_result(call).map_or_else(|| pretty(output), str::to_owned);
-    let is_markdown = noted(call, "renderOutputAsMarkdown").and_then(Value::as_bool) == Some(true);
-    if is_markdown && text.len() <= OUTPUT_LIMIT_CHARS {
-        let narrower = Look { width: look.width.saturating_sub(4).max(1), ..*look };
-        return markdown::render(&text, &narrower).lines().map(|line| format!("    {line}\n")).collect();
-    }
-    block(&text, Paint { colour: look.colour })
-}
-
-/// The session that a call started.
-fn child(call: &ToolPart, look: &Look) -> String {
-    let ours = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback"));
-    match ours.and_then(|ours| ours.get("session")?.as_str()) {
-        Some(session) => {
-            let line = Paint { colour: look.colour }.dim(&format!("└ sub-agent session {session}"));
-            format!("    {line}\n")
-        }
-        None => String::new(),
-    }
-}
-
-fn outcome(call: &ToolPart) -> (char, String) {
-    match &call.state {
-        ToolState::InputStreaming { .. } => ('…', "incomplete input".to_owned()),
-        ToolState::InputAvailable { .. } => ('…', "no result".to_owned()),
-        ToolState::ApprovalRequested { .. } => ('?', "waiting for approval".to_owned()),
-        ToolState::ApprovalResponded { approval, .. } => {
-            ('?', if approval.approved == Some(false) { "refused".to_owned() } else { "approved, not run".to_owned() })
-        }
-        ToolState::OutputAvailable { preliminary: Some(true), .. } => ('…', "not finished".to_owned()),
-        ToolState::OutputAvailable { .. } => ('✓', String::new()),
-        ToolState::OutputError { error_text, .. } => ('✗', error_text.clone()),
-        ToolState::OutputDenied { approval, .. } => {
-            ('⊘', approval.reason.as_ref().map_or_else(|| "refused".to_owned(), |why| format!("refused: {why}")))
-        }
-    }
-}
-
-fn mark_painted(mark: char, paint: Paint) -> String {
-    let mark = mark.to_string();
-    match mark.as_str() {
-        "✓" => paint.green(&mark),
-        "✗" | "⊘" => paint.red(&mark),
-        _ => paint.yellow(&mark),
-    }
-}
-
-/// The most important argument of a call, or all of them, as one line.
-pub(crate) fn input_summary(input: Option<&Value>) -> String {
-    match input {
-        Some(Value::Object(input)) => {
-            let key_argument = KEY_ARGUMENTS.iter().find_map(|key| input.get(*key)).and_then(Value::as_str);
-            key_argument.map_or_else(|| compact(&Value::Object(input.clone())), str::to_owned)
-        }
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Null) | None => String::new(),
-        Some(other) => compact(other),
-    }
-}
-
-fn compact(value: &Value) -> String {
-    let text = json::to_string(value);
-    if text == "{}" { String::new() } else { text }
-}
-
-fn pretty(value: &Value) -> String {
-    let text = |piece: &Value| piece.get("text")?.as_str().filter(|_| piece["type"] == "text").map(str::to_owned);
-    match value {
-        Value::String(text) => text.clone(),
-        // Several texts of one result.
-        Value::Array(pieces) if !pieces.is_empty() && pieces.iter().all(|piece| text(piece).is_some()) => {
-            pieces.iter().filter_map(text).collect::<Vec<_>>().join("\n")
-        }
-        other => json::to_string_pretty(other),
-    }
-}
-
-fn block(text: &str, paint: Paint) -> String {
-    let shown: String = text.chars().take(OUTPUT_LIMIT_CHARS).collect();
-    let cut = if shown.len() < text.len() {
-        format!("    … {} more bytes\n", text.len() - shown.len())
-    } else {
-        String::new()
-    };
-    let lines = clean::text(&shown).lines().map(|line| format!("    {}\n", paint.dim(line))).collect::<String>();
-    lines + &paint.dim(cut.trim_end_matches('\n')) + if cut.is_empty() { "" } else { "\n" }
+/// The result as the agent showed it.
+fn shown_result(call: &ToolPart) -> Option<Cow<'_, str>> {
+    about(call, "resultDisplay").map(Cow::from)
 }
 
 #[cfg(test)]
@@ -190,7 +248,13 @@ mod tests {
 
     use super::*;
 
-    const LOOK: Look = Look { width: 80, colour: false };
+    const LOOK: Look = Look { width: 80, code: 80, colour: false };
+    const FOLDED: CallLook<'_> = CallLook { look: LOOK, full: false, cwd: Some("/w"), live: false };
+    const FULL: CallLook<'_> = CallLook { full: true, ..FOLDED };
+
+    fn shown(call: &ToolPart, how: &CallLook<'_>) -> String {
+        render(call, &ToolView::of(call), how)
+    }
 
     fn call(note: Value) -> ToolPart {
         let state = ToolState::done(json!({"path": "a.rs"}), json!("raw"));
@@ -201,41 +265,58 @@ mod tests {
 
     #[test]
     fn a_tool_has_its_name_for_people_and_its_own() {
-        assert_eq!(folded(&call(json!({})), &LOOK), "  ✓ read_file  a.rs\n");
-        assert_eq!(folded(&call(json!({"displayName": "ReadFile"})), &LOOK), "  ✓ ReadFile (read_file)  a.rs\n");
-        let titled = ToolPart { title: Some("Read a file".to_owned()), ..call(json!({"displayName": "ReadFile"})) };
-        assert_eq!(folded(&titled, &LOOK), "  ✓ Read a file (read_file)  a.rs\n");
-        assert!(open(&titled, &LOOK).starts_with("  ✓ Read a file (read_file)  c1\n"));
+        assert_eq!(shown(&call(json!({})), &FOLDED), "  ✓ read_file  a.rs · ok · → raw\n");
+        let named = call(json!({"displayName": "ReadFile"}));
+        assert_eq!(shown(&named, &FOLDED), "  ✓ ReadFile (read_file)  a.rs · ok · → raw\n");
+        let titled = ToolPart { title: Some("Read a file".to_owned()), ..named };
+        assert_eq!(shown(&titled, &FOLDED), "  ✓ Read a file (read_file)  a.rs · ok · → raw\n");
+        assert!(shown(&titled, &FULL).starts_with("  ✓ Read a file (read_file) · ok · c1\n    path  a.rs\n"));
         let hostile = ToolPart { title: Some("a\u{1b}[2Jb".to_owned()), ..call(json!({})) };
-        assert!(!folded(&hostile, &LOOK).contains('\u{1b}') && !open(&hostile, &LOOK).contains('\u{1b}'));
+        assert!(!shown(&hostile, &FOLDED).contains('\u{1b}') && !shown(&hostile, &FULL).contains('\u{1b}'));
     }
 
     #[test]
     fn a_result_is_shown_as_the_agent_showed_it() {
-        let noted = call(json!({"description": "Reads a file", "resultDisplay": "\n3 lines\nmore"}));
-        assert_eq!(folded(&noted, &LOOK), "  ✓ read_file  a.rs → 3 lines\n");
-        let shown = open(&noted, &LOOK);
+        let noted = call(json!({"description": "Reads a file", "resultDisplay": "\n3 lines"}));
+        assert_eq!(shown(&noted, &FOLDED), "  ✓ read_file  a.rs · ok · → 3 lines\n");
+        let full = shown(&noted, &FULL);
         assert!(
-            shown.contains("    Reads a file\n") && shown.contains("    3 lines\n") && !shown.contains("raw"),
-            "{shown}"
+            full.contains("    Reads a file\n") && full.contains("    3 lines\n") && !full.contains("raw"),
+            "{full}"
         );
-        let change = call(json!({"resultDisplay": {"fileDiff": "-old\n+new", "fileName": "a.rs"}}));
-        assert!(open(&change, &LOOK).contains("    +new\n"));
-        let other = call(json!({"resultDisplay": {"todos": []}}));
-        assert!(open(&other, &LOOK).contains("    raw\n"));
-        let plain = call(json!({"resultDisplay": "# Title\n\n- **one**"}));
-        assert!(open(&plain, &LOOK).contains("- **one**"));
         let markdown = call(json!({"resultDisplay": "# Title\n\n- **one**", "renderOutputAsMarkdown": true}));
-        assert!(!open(&markdown, &LOOK).contains("**"), "{}", open(&markdown, &LOOK));
+        assert!(!shown(&markdown, &FULL).contains("**"));
         let mut without_input = call(json!({"description": "Lists files"}));
-        without_input.state = ToolState::done(json!({}), json!("raw"));
-        assert_eq!(folded(&without_input, &LOOK), "  ✓ read_file  Lists files\n");
+        without_input.state = ToolState::done(json!({}), json!("one\ntwo\n"));
+        assert_eq!(shown(&without_input, &FOLDED), "  ✓ read_file  Lists files · ok · 2 lines (8 B)\n");
     }
 
     #[test]
-    fn several_texts_of_a_result_are_lines() {
-        let mut texts = call(json!({}));
-        texts.state = ToolState::done(json!({}), json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]));
-        assert!(open(&texts, &LOOK).ends_with("    a\n    b\n"), "{}", open(&texts, &LOOK));
+    fn a_command_is_shown_as_it_is_typed_with_its_output() {
+        let mut ran = call(json!({"durationMs": 5300, "exitCode": 0}));
+        ran.state = ToolState::done(json!({"command": "echo a;\nsleep 5"}), json!("\u{1b}[31ma\u{1b}[0m\n"));
+        assert_eq!(shown(&ran, &FOLDED), "  ✓ $ echo a;\n      sleep 5 · ok · 5 s\n    a\n");
+        ran.state = ToolState::failed(json!({"command": "make"}), "Exit code 2\nmake: *** no rule");
+        ran.call_provider_metadata = None;
+        assert_eq!(shown(&ran, &FOLDED), "  ✗ $ make · failed · exit code 2\n    make: *** no rule\n");
+        ran.state = ToolState::called(json!({"command": "make"}));
+        assert_eq!(shown(&ran, &FOLDED), "  … $ make · no result\n");
+        assert_eq!(shown(&ran, &CallLook { live: true, ..FOLDED }), "  … $ make · running\n");
+    }
+
+    #[test]
+    fn an_edit_is_a_difference() {
+        let mut edit = call(json!({}));
+        edit.state = ToolState::done(
+            json!({"file_path": "/w/a\u{7}.txt", "old_string": "x\nb", "new_string": "x\nB"}),
+            json!("ok"),
+        );
+        assert_eq!(shown(&edit, &FOLDED), "  ✓ read_file  a␇.txt · ok · +1 −1\n      x\n    - b\n    + B\n");
+        let error = "<tool_use_error>String to replace not found in file.</tool_use_error>";
+        edit.state = ToolState::failed(json!({"file_path": "a", "old_string": "x", "new_string": "y"}), error);
+        assert_eq!(
+            shown(&edit, &FOLDED),
+            "  ✗ read_file  a · failed · +1 −1\n    String to replace not found in file.\n"
+        );
     }
 }

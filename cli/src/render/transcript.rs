@@ -12,9 +12,11 @@ use super::divider;
 use super::message::{Detail, Renderer};
 use super::reaction::Reactions;
 use super::short_ids::ShortIds;
+use super::sub_agents::SubAgents;
+use super::surroundings::Surroundings;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
-use crate::terminal::{clean, width};
+use crate::terminal::{clean, width, wrap};
 
 pub(crate) struct Transcript<'a> {
     pub(crate) session: &'a Session,
@@ -25,6 +27,8 @@ pub(crate) struct Transcript<'a> {
     pub(crate) detail: Detail,
     /// How its records are named.
     pub(crate) ids: ShortIds<'a>,
+    /// Reads the last words of sub-agents; not of a session that was piped.
+    pub(crate) sub_agents: Option<SubAgents>,
 }
 
 /// The token counts that are known.
@@ -58,15 +62,23 @@ impl Transcript<'_> {
             gaps.entry(self.conversation.position(gap.child).unwrap_or(0)).or_default().push(gap);
         }
         let reactions = Reactions::find(self.conversation, self.range.clone(), range.clone())?;
+        let surroundings = Surroundings::find(self, range.clone())?;
         let mut renderer = Renderer::new(ctx, self.detail, &self.ids);
+        renderer.sub_agents = self.sub_agents.as_ref();
         for (at, message) in range.clone().zip(self.conversation.messages(range)) {
             for gap in gaps.get(&at).into_iter().flatten() {
                 writeln!(out, "{}\n", divider::rule(&self.gap(gap), &look))?;
             }
             let message = message?;
-            if !reactions.is_placed(at) {
-                out.write_all(renderer.message(&message, &reactions.under(at)).as_bytes())?;
+            if reactions.is_placed(at) {
+                continue;
             }
+            for divider in surroundings.dividers_before(at) {
+                writeln!(out, "{}", renderer.part(divider))?;
+            }
+            let mut around = surroundings.of(at, self.conversation);
+            around.under.extend(reactions.under(at));
+            out.write_all(renderer.message(&message, &around).as_bytes())?;
         }
         Ok(())
     }
@@ -94,7 +106,8 @@ impl Transcript<'_> {
         facts.extend(row.project);
         facts.extend(row.git_branch);
         facts.extend(row.state.map(|state| state.name().to_owned()));
-        facts.extend(row.usage.map(|usage| format!("tokens: {}", tokens(usage))));
+        let copied = row.copied_usage.and_then(Usage::total).map(|count| format!("; {count} of them copied"));
+        facts.extend(row.usage.map(|usage| format!("tokens: {}{}", tokens(usage), copied.unwrap_or_default())));
         let of_branch = self.session.usage_of(self.branch).filter(|_| self.session.whole());
         facts.extend(
             of_branch
@@ -115,6 +128,8 @@ impl Transcript<'_> {
             }
         }
         let facts: String = lines.iter().map(|line| format!("{}\n", paint.dim(line))).collect();
-        Ok(format!("{}\n{facts}\n", paint.bold(&row.title)))
+        let title = clean::line(&row.title).into_owned();
+        let title = wrap::prose(&title, ctx.prose().width).into_iter().map(|range| paint.bold(&title[range]) + "\n");
+        Ok(format!("{}{facts}\n", title.collect::<String>()))
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod located;
 pub(crate) mod name;
+pub(crate) mod resume;
 pub(crate) mod scope;
 pub(crate) mod warnings;
 pub(crate) mod writable;

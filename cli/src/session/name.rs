@@ -39,7 +39,8 @@ pub(crate) fn record<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'
     session.find(name).map_err(|error| match error {
         Error::NoRecord(_) => {
             let message = format!("no record {name:?} in session {}", session.id());
-            Failure::new(FailureKind::NotFound, message).hint("run `scrollback tree SESSION` to see every record")
+            Failure::new(FailureKind::NotFound, message)
+                .hint("run `scrollback tree SESSION --records` to see every record")
         }
         error => error.into(),
     })
@@ -57,7 +58,8 @@ impl From<NameError> for Failure {
             NameError::Ambiguous { matches, .. } => (FailureKind::Usage, longer_names(&matches)),
             NameError::Malformed(_) => (
                 FailureKind::Usage,
-                "use @ for the newest session of this project, @~1 for the one before it".to_owned(),
+                "use @ for the newest session of this project, @~1 for the one before it, codex:@ for an agent's"
+                    .to_owned(),
             ),
             NameError::TooFew { hidden: 0, .. } => {
                 (FailureKind::NotFound, "run `scrollback --demo list` to see the bundled demo sessions".to_owned())

@@ -29,6 +29,8 @@ pub(crate) struct Found {
     pub(crate) project: Option<PathBuf>,
     /// How sessions are named: an id names a session of any project.
     pub(crate) ids: ShortIds<'static>,
+    /// Where they were looked for.
+    pub(crate) places: Places,
 }
 
 /// Finds and describes the sessions in scope.
@@ -45,12 +47,13 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
     let mut ids: Vec<String> = listing.sessions.iter().map(|(row, _)| row.id.0.clone()).collect();
     if let (Some(_), None) = (&global.dialect, &global.store) {
         // Without --dialect, an id names a session of any dialect.
-        let all = Places { dialect: None, ..places };
+        let all = Places { dialect: None, ..places.clone() };
         ids.extend(all.sources().into_iter().flatten().map(|source| source.name()));
     }
     let ids = ShortIds::of_sessions(ids.into_iter());
     let selected = scope.select(listing.sessions, &ctx.home.cwd);
-    Ok(Found { rows: selected.sessions, hidden: selected.hidden, unreadable, project: selected.project, ids })
+    let (rows, hidden, project) = (selected.sessions, selected.hidden, selected.project);
+    Ok(Found { rows, hidden, unreadable, project, ids, places })
 }
 
 /// Where to look for sessions.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use scrollback::dialect::{Dialect, bare_jid};
-use scrollback::model::{Host, project};
+use scrollback::model::{Home, Host, project};
 use scrollback::session::{Bridge, Session, Source};
 use scrollback::view::find::SessionName;
 use scrollback::write::Store;
@@ -14,6 +14,7 @@ use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::session::located::Located;
 use crate::session::name;
+use crate::session::resume::Resumable;
 
 /// The session that a command writes to.
 pub(crate) struct Writable {
@@ -95,6 +96,12 @@ impl Writable {
         Done { session: self.session.id().to_string(), record, path: self.source.path.clone() }
     }
 
+    /// What its own agent needs to continue it.
+    pub(crate) fn resumable<'a>(&'a self, id: &'a str) -> Resumable<'a> {
+        let Writable { source, session, .. } = self;
+        Resumable { dialect: source.dialect, id, path: &source.path, cwd: session.cwd() }
+    }
+
     /// The id of the session.
     pub(crate) fn id(&self) -> String {
         self.session.id().to_string()
@@ -103,15 +110,15 @@ impl Writable {
 
 /// The store of a dialect without `--store`.
 pub(crate) fn usual_store(dialect: &dyn Dialect, ctx: &Ctx) -> Result<PathBuf, Failure> {
-    let below = dialect.layouts_in(std::path::Path::new("")).into_iter().next().map(|layout| layout.root);
-    let usual = dialect.layouts(&ctx.home).into_iter().next().map(|layout| layout.root);
-    ctx.check_home(match (usual, below) {
-        (Some(usual), Some(below)) if usual.ends_with(&below) => {
-            let depth = below.components().count();
-            usual.ancestors().nth(depth).unwrap_or(&usual).to_path_buf()
-        }
-        _ => ctx.home.data(),
-    })
+    ctx.check_home(store_in(dialect, &ctx.home).unwrap_or_else(|| ctx.home.data()))
+}
+
+/// The store of a dialect in a home, if the dialect has one.
+pub(crate) fn store_in(dialect: &dyn Dialect, home: &Home) -> Option<PathBuf> {
+    let below = dialect.layouts_in(std::path::Path::new("")).into_iter().next()?.root;
+    let usual = dialect.layouts(home).into_iter().next()?.root;
+    let depth = below.components().count();
+    usual.ancestors().nth(depth).filter(|_| usual.ends_with(&below)).map(PathBuf::from)
 }
 
 /// The store of a dialect, and the project of new sessions.

@@ -27,7 +27,7 @@ const MAX_MARKERS_PER_LINE: usize = 256;
 
 /// Renders Markdown as lines that end with a newline.
 ///
-/// No line is wider than `look.width`, or [`super::MIN_COLUMNS`] if that is more.
+/// No line is wider than `look.width` (code: `look.code`), or [`super::MIN_COLUMNS`] if that is more.
 pub(crate) fn render(source: &str, look: &Look) -> String {
     if source.split(['\n', '\r']).any(|line| markers(line) > MAX_MARKERS_PER_LINE) {
         let mut page = Page::new(look);

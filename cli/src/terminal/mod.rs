@@ -8,6 +8,7 @@ pub(crate) mod interrupt;
 pub(crate) mod markdown;
 pub(crate) mod pager;
 pub(crate) mod paint;
+pub(crate) mod sgr;
 pub(crate) mod width;
 pub(crate) mod wrap;
 
@@ -24,10 +25,19 @@ mod tests;
 /// Width and colour of the output, decided once per run from the terminal and the options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
-    /// Display columns of a line, at least [`MIN_COLUMNS`].
+    /// Display columns of a line of prose, at least [`MIN_COLUMNS`].
     pub(crate) width: usize,
+    /// The same for code, outputs and differences, which may use the whole window.
+    pub(crate) code: usize,
     /// Whether SGR styles are written. Without them the output has no escape byte.
     pub(crate) colour: bool,
+}
+
+impl Look {
+    /// The room that is left beside something this wide.
+    pub(crate) fn beside(self, columns: usize) -> Look {
+        Look { width: self.width.saturating_sub(columns), code: self.code.saturating_sub(columns), ..self }
+    }
 }
 
 /// The narrowest layout: half for the longest list number (`999999999. `), half for text.

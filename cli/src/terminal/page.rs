@@ -18,6 +18,7 @@ const DIM: Style = Style::new().dimmed();
 pub(super) struct Page {
     out: String,
     columns: usize,
+    code_columns: usize,
     colour: bool,
     margins: Vec<Margin>,
     /// For each open level, the margins that it replaces.
@@ -55,6 +56,7 @@ impl Page {
         Self {
             out: String::new(),
             columns: look.width.max(MIN_COLUMNS),
+            code_columns: look.code.max(look.width).max(MIN_COLUMNS),
             colour: look.colour,
             margins: Vec::new(),
             displaced: Vec::new(),
@@ -100,7 +102,7 @@ impl Page {
 
     /// Writes code, cut at the edge.
     pub(super) fn code(&mut self, text: &Styled) {
-        for range in wrap::code(text.as_str(), self.room()) {
+        for range in wrap::code(text.as_str(), self.code_columns - self.indent()) {
             self.line(text, range);
         }
     }
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_level_without_room_displaces_others_until_it_closes() {
-        let mut page = Page::new(&Look { width: 24, colour: false });
+        let mut page = Page::new(&Look { width: 24, code: 24, colour: false });
         for bar in ["a ", "b ", "c "] {
             page.open(Margin::bar(bar));
         }
@@ -179,7 +181,7 @@ mod tests {
 
     #[test]
     fn levels_are_limited_on_wide_pages_too() {
-        let mut page = Page::new(&Look { width: 200, colour: false });
+        let mut page = Page::new(&Look { width: 200, code: 200, colour: false });
         for level in 0..50 {
             page.open(Margin::hanging(format!("{level}. ")));
         }
@@ -189,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_marker_without_text_is_shown_and_an_empty_block_is_not() {
-        let mut page = Page::new(&Look { width: 80, colour: false });
+        let mut page = Page::new(&Look { width: 80, code: 80, colour: false });
         page.open(Margin::bar("│ "));
         page.end_block();
         page.open(Margin::hanging("• ".to_owned()));

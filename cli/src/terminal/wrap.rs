@@ -42,7 +42,7 @@ pub(crate) fn prose(text: &str, columns: usize) -> Vec<Range<usize>> {
 }
 
 /// Lines of code: every line of the text, cut at the edge where it is too long.
-pub(super) fn code(text: &str, columns: usize) -> Vec<Range<usize>> {
+pub(crate) fn code(text: &str, columns: usize) -> Vec<Range<usize>> {
     let mut lines = Vec::new();
     let mut start = 0;
     for line in text.split('\n') {

@@ -15,6 +15,7 @@ use std::time::Instant;
 use scrollback::dialect::Native;
 use scrollback::model::{Home, Sdk};
 use scrollback::session::{ReadOptions, Session, Source};
+use scrollback::view::SessionRow;
 use scrollback::view::find::Places;
 use scrollback::view::listing::{Depth, row};
 use scrollback::view::stream::{Begin, Chunks, Follower};
@@ -53,6 +54,13 @@ fn main() {
     }
     measure("limit: both ends of every file", || {
         self::sources(&named).iter().map(|source| ends(&source.path)).sum::<u64>()
+    });
+    let read_by_list = spans_of_list(&named);
+    let bytes: u64 = read_by_list.iter().map(Spans::bytes).sum();
+    println!("bytes that a list reads\t{bytes}\t0\t");
+    measure("limit: what a list reads", || {
+        let (walked, mut buffer) = (self::sources(&named).len() as u64, Vec::new());
+        walked + read_by_list.iter().map(|spans| spans.read(&mut buffer)).sum::<u64>()
     });
     measure("ours: list from windows", || {
         sources.iter().map(|source| row(source, &reading, Depth::Windows).unwrap().size_bytes).sum::<u64>()
@@ -116,6 +124,51 @@ fn ends(path: &Path) -> u64 {
     file.seek(SeekFrom::Start(size.saturating_sub(WINDOW))).unwrap();
     file.read_to_end(&mut window).unwrap();
     memchr::memchr_iter(b'\n', &window).count() as u64
+}
+
+/// What a list reads of a file: so much at its beginning and so much at its end.
+struct Spans {
+    path: PathBuf,
+    begin: u64,
+    end: u64,
+}
+
+/// What a list of every session reads, known in advance: all of a session, or its first window and what is searched for a title.
+fn spans_of_list(home: &Path) -> Vec<Spans> {
+    const WINDOW: u64 = 8 * 1024;
+    const SEARCHED: u64 = 1024 * 1024;
+    let home = Home { cwd: home.to_path_buf(), dir: home.to_path_buf(), vars: Default::default() };
+    let places = Places { home, store: None, dialect: None };
+    let sources = places.sources().into_iter().filter_map(Result::ok).collect();
+    let listing = places.describe(sources, jiff::Timestamp::MAX, Depth::Ends, &|| {});
+    // Sub-agents are not listed: only their ends are read.
+    let (mut listed, aside): (Vec<_>, Vec<_>) =
+        listing.sessions.into_iter().partition(|(row, _)| row.parent_session.is_none());
+    places.complete(&mut listed, jiff::Timestamp::MAX);
+    let spans = |searched: u64| {
+        move |(row, source): (SessionRow, Source)| match row.record_count {
+            Some(_) => Spans { path: source.path, begin: row.size_bytes, end: 0 },
+            None => Spans { path: source.path, begin: WINDOW, end: searched.min(row.size_bytes) },
+        }
+    };
+    listed.into_iter().map(spans(SEARCHED)).chain(aside.into_iter().map(spans(WINDOW))).collect()
+}
+
+impl Spans {
+    fn bytes(&self) -> u64 {
+        self.begin + self.end
+    }
+
+    fn read(&self, buffer: &mut Vec<u8>) -> u64 {
+        let mut file = File::open(&self.path).unwrap();
+        buffer.clear();
+        (&mut file).take(self.begin).read_to_end(buffer).unwrap();
+        if self.end > 0 {
+            file.seek(SeekFrom::End(-(self.end as i64))).unwrap();
+            file.read_to_end(buffer).unwrap();
+        }
+        buffer.len() as u64
+    }
 }
 
 /// The fields of a line that a reader of links needs, none of them looked into.

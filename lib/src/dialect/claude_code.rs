@@ -16,7 +16,7 @@ pub(crate) use folder_name::whole_folder_name;
 pub use folder_name::{documented_folder_name, folder_name};
 pub use part::blocks;
 
-use super::{Dialect, Event, RepeatedId, ResultOrder, SessionFacts, Traits};
+use super::{Dialect, Event, RepeatedId, ResultOrder, ResumeCommand, SessionFacts, Traits};
 use crate::dialect::file_backups;
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
@@ -75,6 +75,15 @@ impl Dialect for ClaudeCode {
 
     fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITER)
+    }
+
+    fn resume_command(&self) -> Option<ResumeCommand> {
+        Some(ResumeCommand {
+            agent: "Claude Code",
+            program: "claude",
+            arguments: &["--resume"],
+            store_variables: &["CLAUDE_CONFIG_DIR"],
+        })
     }
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

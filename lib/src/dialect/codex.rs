@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 pub use file_name::RolloutFileName;
 
-use super::{Dialect, Event, IndexTitle, RepeatedId, ResultOrder, Traits};
+use super::{Dialect, Event, IndexTitle, RepeatedId, ResultOrder, ResumeCommand, Traits};
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
@@ -66,6 +66,15 @@ impl Dialect for Codex {
 
     fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITER)
+    }
+
+    fn resume_command(&self) -> Option<ResumeCommand> {
+        Some(ResumeCommand {
+            agent: "Codex",
+            program: "codex",
+            arguments: &["resume"],
+            store_variables: &["CODEX_HOME"],
+        })
     }
 
     fn session_id_from_path(&self, path: &Path) -> Option<String> {

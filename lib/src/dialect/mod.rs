@@ -19,8 +19,10 @@ pub(crate) mod profile;
 pub(crate) mod writer;
 pub(crate) mod file_backups;
 pub(crate) mod line_builder;
+mod printed;
 pub(crate) mod record_class;
 pub(crate) mod resolved_turn;
+mod resume;
 
 mod ai_sdk;
 pub(crate) mod claude_code;
@@ -30,6 +32,7 @@ mod native;
 mod qwen_code;
 mod sage_el;
 mod unknown;
+pub(crate) mod unsupported;
 
 use std::path::{Path, PathBuf};
 
@@ -41,6 +44,7 @@ pub use fluux::{Fluux, bare_jid, room as fluux_room};
 pub use layout::{Format, Layout, Rows};
 pub use native::Native;
 pub use qwen_code::QwenCode;
+pub use resume::ResumeCommand;
 pub use sage_el::{SageEl, aligned_sage_folder_name, faults as sage_el_faults, sage_folder_name};
 pub use unknown::Unknown;
 pub use writer::{
@@ -81,6 +85,11 @@ pub trait Dialect: Sync {
     /// every required field is there, optional ones only with a value, unknown fields of a copied line stay. What the
     /// format cannot store is a [`crate::model::loss::Loss`], never dropped silently.
     fn writer(&self) -> Option<&'static Writer> {
+        None
+    }
+
+    /// How the agent itself continues a session, if it can be told to from the command line.
+    fn resume_command(&self) -> Option<ResumeCommand> {
         None
     }
 
@@ -165,8 +174,6 @@ pub struct Traits {
     pub repeated_id: RepeatedId,
     /// The agent itself appends an orphan to the record before it if it is at most so many milliseconds later.
     pub bridged_gap_ms: Option<i64>,
-    /// The agent repeats the title so that it is within this distance of the end of the file; 0 if it does not.
-    pub title_window_bytes: u64,
     /// A text that is in every line with a title that somebody gave, if the agent writes such lines anywhere in the file.
     pub title_mark: Option<&'static str>,
     /// In which order the agent sends the results of one answer's calls.
@@ -183,7 +190,6 @@ impl Traits {
         Traits {
             repeated_id,
             bridged_gap_ms: None,
-            title_window_bytes: 0,
             title_mark: None,
             result_order: ResultOrder::AsCalled,
             has_ids_in_names: true,

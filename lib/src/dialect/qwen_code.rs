@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Dialect, Event, RepeatedId, ResultOrder, SessionFacts, Traits};
+use super::{Dialect, Event, RepeatedId, ResultOrder, ResumeCommand, SessionFacts, Traits};
 use crate::dialect::file_backups;
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
@@ -22,9 +22,6 @@ use crate::model::home::Home;
 use crate::model::lenient::RawObject;
 use crate::model::record::{Body, TitleSource};
 use line::Line;
-
-/// The agent repeats the title every 32 KiB, and looks for it in a window of this size.
-const TITLE_WINDOW_BYTES: u64 = 64 * 1024;
 
 /// The Qwen Code dialect.
 pub struct QwenCode;
@@ -52,7 +49,6 @@ impl Dialect for QwenCode {
 
     fn traits(&self) -> Traits {
         Traits {
-            title_window_bytes: TITLE_WINDOW_BYTES,
             title_mark: Some("custom_title"),
             result_order: ResultOrder::FirstRecordThenMissing,
             ..Traits::new(RepeatedId::Join)
@@ -71,6 +67,15 @@ impl Dialect for QwenCode {
 
     fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITER)
+    }
+
+    fn resume_command(&self) -> Option<ResumeCommand> {
+        Some(ResumeCommand {
+            agent: "Qwen Code",
+            program: "qwen",
+            arguments: &["--resume"],
+            store_variables: &["QWEN_RUNTIME_DIR", "QWEN_HOME"],
+        })
     }
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

@@ -310,10 +310,11 @@ pub(crate) fn sidecar<const N: usize>(known: [(&str, Option<Value>); N], mut bef
     fields.into()
 }
 
-/// Whether a text is a UUID as programs write it: 8-4-4-4-12 hexadecimal digits.
+/// Whether a text is a UUID as programs write it: 8-4-4-4-12 hexadecimal digits, in lower case. In upper case it would be a second
+/// name of the same session.
 pub(crate) fn is_uuid(text: &str) -> bool {
     let lengths = text.split('-').map(str::len);
-    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| matches!(byte, b'-' | b'0'..=b'9' | b'a'..=b'f'))
 }
 
 impl Written {
@@ -336,7 +337,7 @@ mod tests {
     fn only_a_uuid_is_a_uuid() {
         for (text, is_one) in [
             ("4ccdaf53-7481-4244-80e4-5077653ba545", true),
-            ("4CCDAF53-7481-4244-80E4-5077653BA545", true),
+            ("4CCDAF53-7481-4244-80E4-5077653BA545", false),
             ("4ccdaf537481424480e45077653ba545", false),
             ("4ccdaf53-7481-4244-80e4-5077653ba54g", false),
             ("4ccdaf53-7481-4244-80e4-5077653ba545-", false),

@@ -43,6 +43,8 @@ pub(crate) struct Appender {
     log: Box<dyn OpenLog>,
     /// The first lines of a new file.
     header: Vec<u8>,
+    /// Nothing in the file can be read: the header comes before the next lines.
+    is_header_lost: bool,
     /// The first byte that we wrote since the last successful `sync`.
     unsynced_from: Option<u64>,
     /// Where our last line ended: a file of this length ends in LF.
@@ -101,6 +103,7 @@ impl Appender {
             path,
             log,
             header,
+            is_header_lost: false,
             unsynced_from: None,
             ended_at: None,
             name,
@@ -110,6 +113,11 @@ impl Appender {
             may_end: false,
             warnings: Vec::new(),
         }
+    }
+
+    /// Writes the header before the next lines, because a crash left nothing in the file that can be read.
+    pub(crate) fn with_lost_header(self, is_header_lost: bool) -> Appender {
+        Appender { is_header_lost, ..self }
     }
 
     /// Sets what to do when another file has taken the log's name.
@@ -312,13 +320,11 @@ impl Appender {
             }
             let has_open_end = before > 0 && self.ended_at != Some(before) && !self.ends_in_newline(before)?;
             let warning = if has_open_end { Some(open_end(&*self.log, before).at(&self.path)?) } else { None };
-            let first: &[u8] = match (has_open_end, before) {
-                (true, _) => b"\n",
-                (false, 0) => &self.header,
-                (false, _) => b"",
-            };
+            let line_end: &[u8] = if has_open_end { b"\n" } else { b"" };
+            let header: &[u8] = if before == 0 || self.is_header_lost { &self.header } else { b"" };
             // Usually nothing comes before the lines: no copy.
-            let bytes = if first.is_empty() { Cow::Borrowed(lines) } else { Cow::Owned([first, lines].concat()) };
+            let is_usual = line_end.is_empty() && header.is_empty();
+            let bytes = if is_usual { Cow::Borrowed(lines) } else { Cow::Owned([line_end, header, lines].concat()) };
             if bytes.is_empty() {
                 return Ok(before);
             }
@@ -326,6 +332,7 @@ impl Appender {
             let start = end.saturating_sub(taken as u64);
             self.mark_unsynced(start);
             if taken == bytes.len() {
+                self.is_header_lost = false;
                 self.ended_at = Some(end);
                 self.warnings.extend(warning);
                 return Ok(end.saturating_sub(lines.len() as u64));

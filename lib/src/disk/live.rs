@@ -68,14 +68,10 @@ impl LiveLock {
         LiveLock::take(disk, data, log, Share::Shared, Some(new_token))
     }
 
-    /// Makes sure that no recorder has this log open while it is moved. Fails with [`Error::Busy`] if one has; `None` where there
-    /// cannot be one.
+    /// Makes sure that no recorder has this log open while it is moved. Fails with [`Error::Busy`] if one has, and if the lock cannot
+    /// be created: a recorder goes on without it. `None` where the file system has no locks.
     pub(crate) fn alone(disk: &Arc<dyn Disk>, data: &Path, log: &Path) -> Result<Option<LiveLock>> {
-        match LiveLock::take(disk, data, log, Share::Alone, None) {
-            // No recorder could have created it either.
-            Err(Error::Io { path, .. }) if !disk.exists(&path) => Ok(None),
-            taken => taken,
-        }
+        LiveLock::take(disk, data, log, Share::Alone, None)
     }
 
     fn take(

@@ -46,11 +46,15 @@ impl Home {
     }
 
     /// `SCROLLBACK_HOME` holds everything of ours; without it, each kind of file has the folder that XDG names.
+    ///
+    /// A relative path would be another folder in each working directory. XDG asks to ignore it; one in `SCROLLBACK_HOME` is
+    /// returned as it is, for the caller to refuse.
     fn own_or(&self, xdg: &str, below_home: &str) -> PathBuf {
-        match self.vars.get("SCROLLBACK_HOME").filter(|value| !value.is_empty()) {
-            Some(value) => self.cwd.join(value),
-            None => self.var_or(xdg, below_home).join("scrollback"),
+        if let Some(value) = self.vars.get("SCROLLBACK_HOME").filter(|value| !value.is_empty()) {
+            return PathBuf::from(value);
         }
+        let named = self.vars.get(xdg).map(PathBuf::from).filter(|path| path.is_absolute());
+        named.unwrap_or_else(|| self.dir.join(below_home)).join("scrollback")
     }
 
     /// The working directory and the folders above it, up to the root of its git work tree.

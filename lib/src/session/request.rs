@@ -33,6 +33,16 @@ pub struct Request<'s> {
     entry: u32,
 }
 
+/// Tokens of a session's requests.
+pub(crate) struct UsageTally {
+    /// Of all requests in its files.
+    pub(crate) all: Option<Usage>,
+    /// Of those in records that are marked as copies of another session's.
+    pub(crate) copied: Option<Usage>,
+    /// The hash of the name of each other request that has one, and its tokens.
+    pub(crate) named: Vec<(u64, Usage)>,
+}
+
 impl Session {
     /// The session's own requests. A copy of a session repeats the names of the requests it copies.
     pub fn requests(&self) -> HashMap<RequestId, Request<'_>> {
@@ -42,6 +52,19 @@ impl Session {
     /// Tokens of the session's own requests, each counted once (reading rule 6).
     pub fn usage(&self) -> Option<Usage> {
         sum(self.requests())
+    }
+
+    /// What its requests add up to, and which of them other sessions may have too.
+    pub(crate) fn tally(&self) -> UsageTally {
+        let requests = self.requests();
+        let is_copied = |request: &Request<'_>| self.skeleton.entries[request.entry as usize].flags.has(Flags::COPIED);
+        let copied = requests.values().filter(|request| is_copied(request)).map(|request| request.usage);
+        let named = requests.iter().filter_map(|(id, request)| match id {
+            RequestId::Named(name) => (!is_copied(request)).then_some((*name, request.usage)),
+            RequestId::Record(_) => None,
+        });
+        let (copied, named) = (Usage::sum(copied), named.collect());
+        UsageTally { all: sum(requests), copied, named }
     }
 
     /// What the session's requests to each model cost, where the agent records that: its own running totals, or else the
@@ -76,11 +99,11 @@ impl Session {
     }
 
     /// Tokens of the session's own requests among some records, by the order of the record that each belongs to.
-    pub(crate) fn usage_by_record(&self, records: &[RecordRef<'_>]) -> HashMap<usize, Usage> {
+    pub fn usage_by_record(&self, records: &[RecordRef<'_>]) -> BTreeMap<usize, Usage> {
         let owners = self.owners();
         let owner = |entry: u32| owners[entry as usize];
         let among: HashSet<NodeIx> = records.iter().map(|record| record.node).collect();
-        let mut usages: HashMap<usize, Usage> = HashMap::new();
+        let mut usages: BTreeMap<usize, Usage> = BTreeMap::new();
         let requests = self.requests_where(|entry| owner(entry).is_some_and(|owner| among.contains(&owner)));
         for request in requests.into_values() {
             let owner = owner(request.entry).into_iter();

@@ -17,6 +17,7 @@ mod replay;
 mod replay_host;
 mod report;
 mod restore_chain;
+mod sent;
 mod skipped;
 mod unmapped;
 
@@ -36,7 +37,9 @@ use crate::model::record::SessionId;
 use crate::model::regular_file::{self, Links};
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
+use crate::session::tree::skeleton::KeyRole;
 use crate::session::{RecordRef, Session};
+use crate::view::conversation::Conversation;
 use crate::write::copy::copy_bytes;
 use crate::write::fork::Staged;
 use original::{Files, LIMITS, Limits, Original};
@@ -70,15 +73,19 @@ pub struct Conversion<'a> {
 
 /// A session that was converted.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Converted {
     /// The id of the new session.
-    #[serde(skip)]
     pub session: SessionId,
     /// Its file.
     pub path: PathBuf,
     /// The file beside it that describes the original.
     #[serde(skip)]
     pub sidecar: Option<PathBuf>,
+    /// The number of messages on the branch that it opens with, as `list` counts them.
+    pub messages: u64,
+    /// The number of tool calls on that branch.
+    pub tool_calls: u64,
     /// What differs from the source, record by record.
     pub losses: Vec<LossRow>,
     /// Warnings, for example that a sidecar was ignored.
@@ -102,11 +109,12 @@ impl Session {
         let staged = Staged::make(&Real, &plan.path, &(host.new_id)())?;
         let written = (|| {
             let (losses, files) = self.write_planned(how, &plan, staged.file(), limits)?;
+            let converted = self.converted(how, &plan, losses)?;
             let sidecar = files.map(|files| files.publish(&plan.path, || (host.new_id)())).transpose()?;
             // The file comes last: once it exists, everything does. Only on a file system without hard links can a crash leave an
             // empty one, which is refused like any other existing file.
             staged.publish().inspect_err(|_| _ = sidecar.is_some().then(|| original::remove(&plan.path)))?;
-            Ok(Converted { sidecar, ..self.converted(&plan, losses) })
+            Ok(Converted { sidecar, ..converted })
         })();
         let mut converted = written.inspect_err(|_| staged.clean_up())?;
         if let Target::Store(_) = how.target {
@@ -116,6 +124,14 @@ impl Session {
             converted.remarks.extend(warning);
         }
         Ok(converted)
+    }
+
+    /// The id of the original that this session becomes again; `None` if the new session gets an id of its own.
+    ///
+    /// A caller with several stores checks it in all of them.
+    pub fn restored_id(&self, how: &Conversion<'_>, host: &Host) -> Result<Option<SessionId>> {
+        let plan = Plan::find(self, how, host, how.target)?;
+        Ok(plan.way.original().is_some().then_some(plan.id))
     }
 
     /// Returns what [`Session::convert`] would write and report; only `scratch`, an existing folder, is written to.
@@ -134,13 +150,13 @@ impl Session {
         let path = scratch.join((host.new_id)());
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
         let written = self.write_planned(how, &plan, staged.file(), limits).and_then(|(losses, _)| {
-            Ok((self.converted(&plan, losses), regular_file::read(staged.file(), u64::MAX, Links::Refuse)?))
+            Ok((self.converted(how, &plan, losses)?, regular_file::read(staged.file(), u64::MAX, Links::Refuse)?))
         });
         staged.clean_up();
         written
     }
 
-    fn converted(&self, plan: &Plan, losses: Vec<LossRow>) -> Converted {
+    fn converted(&self, how: &Conversion<'_>, plan: &Plan, losses: Vec<LossRow>) -> Result<Converted> {
         // Files that stay where they are: this session's, and those of the original that it becomes again.
         let lines = if matches!(plan.way, Way::Copy) { Lines::Copied } else { Lines::Replayed };
         let of_original = plan.way.original().into_iter().flat_map(Original::skipped);
@@ -149,7 +165,19 @@ impl Session {
         let mut rows = Vec::new();
         merge(&mut rows, losses.into_iter().chain(skipped).collect(), |a, b| a + b);
         let (remarks, renamed) = (plan.warning.iter().cloned().collect(), plan.renamed.clone());
-        Converted { session: plan.id.clone(), path: plan.path.clone(), sidecar: None, losses: rows, remarks, renamed }
+        let branch = self.named_head(how.head)?.map(|head| self.branch(head));
+        let messages = branch.as_ref().map_or(0, |branch| Conversation::new(branch).message_count());
+        let calls = branch.iter().flat_map(|branch| &branch.records).map(|record| record.keys(KeyRole::Call).count());
+        Ok(Converted {
+            session: plan.id.clone(),
+            path: plan.path.clone(),
+            messages: messages as u64,
+            tool_calls: calls.sum::<usize>() as u64,
+            sidecar: None,
+            losses: rows,
+            remarks,
+            renamed,
+        })
     }
 
     /// A loss of the session, reported of its head.

@@ -58,9 +58,12 @@ pub struct SessionRow {
     /// The models that answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
-    /// Tokens of its own requests.
+    /// Tokens of the requests in its files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Of `usage`: tokens of requests that another session made, and that this one has as a copy.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied_usage: Option<Usage>,
     /// Tokens of its own requests on the default branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch_usage: Option<Usage>,
@@ -91,6 +94,9 @@ pub struct SessionRow {
     /// Summaries of other sessions in its file: the last record of each session, and the text. Not part of the JSON.
     #[serde(skip)]
     pub summaries: Vec<(String, String)>,
+    /// Requests that a copy of the session has under the same name: the name's hash, and the tokens. Not part of the JSON.
+    #[serde(skip)]
+    pub named_requests: Vec<(u64, Usage)>,
 }
 
 /// One branch of a session as messages: all of them, or a page.

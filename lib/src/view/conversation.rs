@@ -68,9 +68,12 @@ impl<'b, 's> Conversation<'b, 's> {
         self.groups.len()
     }
 
-    /// How many messages a person or a model wrote: the agent's own notices and local commands do not count.
+    /// How many messages a person or a model wrote: the agent's own notices and errors, and local commands do not count.
     pub fn message_count(&self) -> usize {
-        let counts = |group: &&Group| group.role != Role::System || self.branch.records[group.first].is_message();
+        let records = &self.branch.records;
+        let is_error = |group: &Group| group.records.iter().all(|at| records[*at].is_failure());
+        let counts =
+            |group: &&Group| records[group.first].is_message() || (group.role != Role::System && !is_error(group));
         self.groups.iter().filter(counts).count()
     }
 
@@ -105,7 +108,7 @@ impl<'b, 's> Conversation<'b, 's> {
     }
 
     /// The role of a message.
-    pub(crate) fn role(&self, message: usize) -> Option<Role> {
+    pub fn role(&self, message: usize) -> Option<Role> {
         self.groups.get(message).map(|group| group.role)
     }
 

@@ -18,7 +18,7 @@ use crate::view::conversation::Conversation;
 use crate::view::listing::{self, Depth};
 
 /// How much a list shows of a prompt, and a tree of a record.
-const PREVIEW_CHARS: usize = 200;
+pub(crate) const PREVIEW_CHARS: usize = 200;
 
 /// Longer titles are cut.
 const TITLE_CHARS: usize = 120;
@@ -53,6 +53,7 @@ impl Session {
         let parent = self.parent_session();
         let whole = branch.as_ref().filter(|_| self.whole());
         let counted = |count| self.whole().then_some(count);
+        let tokens = self.whole().then(|| self.tally());
         Ok(SessionRow {
             id: self.id(),
             dialect: self.dialect().name().to_owned(),
@@ -70,7 +71,8 @@ impl Session {
             head: self.head().map(name),
             branch_count: counted(self.heads().len()),
             models: self.models().to_vec(),
-            usage: self.usage().filter(|_| self.whole()),
+            usage: tokens.as_ref().and_then(|tokens| tokens.all),
+            copied_usage: tokens.as_ref().and_then(|tokens| tokens.copied),
             branch_usage: whole.and_then(|branch| self.usage_of(branch)),
             git_branch: self.git_branch().map(str::to_owned),
             platform: self.platform().map(str::to_owned),
@@ -81,6 +83,7 @@ impl Session {
             forked_from: self.forked_from().map(SessionId::from),
             issue_count: self.whole().then_some(self.issue_count()),
             summaries: self.summaries_of_others().to_vec(),
+            named_requests: tokens.map(|tokens| tokens.named).unwrap_or_default(),
         })
     }
 
@@ -184,8 +187,9 @@ impl Session {
         prompts.sort_by_key(rank);
         let mut found = None;
         for prompt in prompts.into_iter().take(PROMPTS_LOOKED_AT) {
-            let text = shorten(&text_of(&prompt.body()?), PREVIEW_CHARS);
-            if !text.is_empty() && !is_wrapped(&text) {
+            let text = text_of(&prompt.body()?);
+            let (is_wrapped, text) = (is_wrapped(&text), shorten(&text, PREVIEW_CHARS));
+            if !text.is_empty() && !is_wrapped {
                 return Ok(Some(text));
             }
             found = found.or(Some(text).filter(|text| !text.is_empty()));
@@ -245,7 +249,7 @@ fn name(record: RecordRef<'_>) -> RecordId {
 }
 
 /// The text of a record, or what represents it.
-fn text_of(body: &Body) -> String {
+pub(crate) fn text_of(body: &Body) -> String {
     match body {
         Body::User(content)
         | Body::Assistant(content)
@@ -267,12 +271,13 @@ fn text_of(body: &Body) -> String {
     }
 }
 
-/// Whether an agent wrapped the text in a tag: its own command or context, not a typed prompt.
+/// Whether an agent wrapped the text in tags: its own command or context, not a typed prompt.
 fn is_wrapped(text: &str) -> bool {
+    let text = text.trim();
     let Some((tag, rest)) = text.strip_prefix('<').and_then(|text| text.split_once('>')) else { return false };
     let is_name = tag.starts_with(|c: char| c.is_ascii_lowercase())
         && tag.chars().all(|c| c.is_ascii_lowercase() || c == '-' || c == '_');
-    is_name && (tag.contains(['-', '_']) || rest.contains(&format!("</{tag}>")))
+    is_name && rest.contains(&format!("</{tag}>")) && rest.ends_with('>')
 }
 
 /// A title in one line.
@@ -281,7 +286,7 @@ pub(crate) fn title(text: &str) -> String {
 }
 
 /// A text in one line, cut on a character.
-fn shorten(text: &str, max_chars: usize) -> String {
+pub(crate) fn shorten(text: &str, max_chars: usize) -> String {
     // The number of words is limited too: a prompt can be a whole file.
     let words = text.split_whitespace().take(max_chars);
     let mut line = String::new();

@@ -1,12 +1,9 @@
-//! Every session of a home, each described from the two ends of its file (reading rule 10).
+//! Every session of a home, each described from the two ends of its file (reading rule 10), the newest ones from all of it.
 
-use std::fs;
+use hashbrown::{HashMap, HashSet};
 
-use hashbrown::HashMap;
-
-use crate::dialect::layout::Format;
 use crate::model::error::Result;
-use crate::model::record::{Kind, RecordId, SessionId, TitleSource};
+use crate::model::record::{Kind, RecordId, SessionId, Title, TitleSource, Usage};
 use crate::session::Session;
 use crate::session::read::open::{FileEnds, ReadOptions};
 use crate::session::read::source::Source;
@@ -21,13 +18,21 @@ const WINDOW_LIMIT_BYTES: u64 = 1024 * 1024;
 /// A file no larger than the windows after one step is read whole: that costs no more and shows everything.
 const WHOLE_BYTES: u64 = WINDOW_BYTES * WINDOW_GROWTH;
 
+/// A list reads no larger session whole: nearly all are smaller, and one alone must not use up what a list may read.
+pub const WHOLE_SESSION_BYTES: u64 = 4 * 1024 * 1024;
+
+/// How much a list reads whole in all: a tenth of a second's work, and the work of weeks for most people.
+pub const WHOLE_LIST_BYTES: u64 = 64 * 1024 * 1024;
+
 /// Agents that repeat the title do so at least this often: most titles are found here.
 pub(crate) const NEAR_TITLE_BYTES: u64 = 64 * 1024;
 
 /// How much of each file to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Its two ends.
+    /// Its two ends, as far as they show whose session it is and when it was used. A title that was given long ago is missing.
+    Ends,
+    /// Its two ends, and what is before the end for the title.
     Windows,
     /// All of it.
     Whole,
@@ -36,24 +41,33 @@ pub enum Depth {
 /// Describes one session.
 pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<SessionRow> {
     let whole = || Session::open(source, reading)?.described(reading.project);
-    let small = || fs::metadata(&source.path).is_ok_and(|metadata| metadata.len() <= WHOLE_BYTES);
-    if depth == Depth::Whole || !matches!(source.layout.format, Format::Lines) || small() {
+    if depth == Depth::Whole {
         return whole();
     }
-    let Some(ends) = FileEnds::open(source, reading)? else { return whole() };
+    let Some(ends) = FileEnds::open(source, reading)?.filter(|ends| ends.size_bytes > WHOLE_BYTES) else {
+        return whole();
+    };
+    let mut row = from_ends(&ends, source, reading)?;
+    if depth == Depth::Windows
+        && let Some(title) = last_title(&ends, source)?
+    {
+        entitle_from_end(&mut row, &title);
+    }
+    Ok(row)
+}
+
+/// What the two ends of a file show.
+fn from_ends(ends: &FileEnds<'_>, source: &Source, reading: &ReadOptions<'_>) -> Result<SessionRow> {
     let has_prompt = |session: &Session| session.records().any(|record| record.kind() == Kind::User);
     let begin = grow(
         ends.size_bytes,
         |window| ends.start(window),
-        |session, _| session.cwd().is_some() && session.started().is_some() && has_prompt(session),
+        |session| session.cwd().is_some() && session.started().is_some() && has_prompt(session),
     )?;
     let end = grow(
         ends.size_bytes,
         |window| ends.end(window),
-        |session, window| {
-            let titled = session.title().is_some() || window >= source.dialect.traits().title_window_bytes;
-            session.head().is_some() && session.updated().is_some() && titled
-        },
+        |session| session.head().is_some() && session.updated().is_some(),
     )?;
     let mut row = begin.described(reading.project)?;
     row.size_bytes += source.size_of_companions();
@@ -67,20 +81,40 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
         }
     }
     row.summaries.extend(end.summaries_of_others().iter().cloned());
-    // A title that was given long ago is between the windows.
-    let mark = source.dialect.traits().title_mark.filter(|_| end.title().is_none());
-    let windows = [NEAR_TITLE_BYTES, WINDOW_LIMIT_BYTES];
-    let between = mark.map(|mark| ends.last_title(mark, windows)).transpose()?.flatten();
-    if let Some(last) = end.title().cloned().or(between).filter(|last| last.source >= row.title_source) {
+    end.title().into_iter().for_each(|title| entitle_from_end(&mut row, title));
+    Ok(row)
+}
+
+/// Searches a session that was not read whole for its title.
+pub fn search_title(row: &mut SessionRow, source: &Source, reading: &ReadOptions<'_>) -> Result<()> {
+    if is_known_whole(row) || source.dialect.traits().title_mark.is_none() {
+        return Ok(());
+    }
+    if let Some(ends) = FileEnds::open(source, reading)?
+        && let Some(title) = last_title(&ends, source)?
+    {
+        entitle_from_end(row, &title);
+    }
+    Ok(())
+}
+
+/// The last title near the end of a file, where the agent writes titles into its log.
+fn last_title(ends: &FileEnds<'_>, source: &Source) -> Result<Option<Title>> {
+    let Some(mark) = source.dialect.traits().title_mark else { return Ok(None) };
+    ends.last_title(mark, [NEAR_TITLE_BYTES, WINDOW_LIMIT_BYTES])
+}
+
+/// Gives a session the title near its end, unless the one that it has counts more.
+fn entitle_from_end(row: &mut SessionRow, last: &Title) {
+    if last.source >= row.title_source {
         (row.title, row.title_source) = (title(&last.text), last.source);
     }
-    Ok(row)
 }
 
 /// A session's id, from as little of its file as shows it.
 pub(crate) fn id(source: &Source, reading: &ReadOptions<'_>) -> Result<SessionId> {
     let Some(ends) = FileEnds::open(source, reading)? else { return Ok(Session::open(source, reading)?.id()) };
-    let shows_id = |session: &Session, _| session.states_its_id() || session.records().len() > 0;
+    let shows_id = |session: &Session| session.states_its_id() || session.records().len() > 0;
     Ok(grow(ends.size_bytes, |window| ends.start(window.max(WHOLE_BYTES)), shows_id)?.id())
 }
 
@@ -112,14 +146,111 @@ pub fn entitle(rows: &mut [&mut SessionRow]) {
     }
 }
 
+/// Which of these sessions a list reads whole: the newest ones, until the next would be too much in all. Those that are
+/// known whole already, and those that are too large, are passed over.
+pub(crate) fn affordable(rows: &[&SessionRow]) -> Vec<usize> {
+    let mut newest_first: Vec<usize> = (0..rows.len()).collect();
+    newest_first.sort_by(|a, b| newest_first_order(rows[*a], rows[*b]));
+    let is_wanted = |at: &usize| !is_known_whole(rows[*at]) && rows[*at].size_bytes <= WHOLE_SESSION_BYTES;
+    let mut read_bytes = 0;
+    let fits = |at: &usize| {
+        read_bytes += rows[*at].size_bytes;
+        read_bytes <= WHOLE_LIST_BYTES
+    };
+    newest_first.into_iter().filter(is_wanted).take_while(fits).collect()
+}
+
+/// Replaces a description by that of the whole session. A title from another session's file is not in it.
+pub(crate) fn replace(row: &mut SessionRow, whole: SessionRow) {
+    let from_ends = std::mem::replace(row, whole);
+    if from_ends.title_source > row.title_source {
+        (row.title, row.title_source) = (from_ends.title, from_ends.title_source);
+    }
+}
+
+/// Whether a description is that of the whole session: without all records there is no count of them.
+fn is_known_whole(row: &SessionRow) -> bool {
+    row.record_count.is_some()
+}
+
+/// The order of a list. Sessions of the same instant are in the order of their paths.
+pub(crate) fn newest_first_order(a: &SessionRow, b: &SessionRow) -> std::cmp::Ordering {
+    b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path))
+}
+
+/// Counts each request of these sessions once: a copy of a session that has no mark, as those of Claude Code's
+/// `--fork-session`, repeats the names of its requests. The session that was updated first has made them.
+pub fn mark_copied_requests(rows: &mut [&mut SessionRow]) {
+    rows.sort_by(|a, b| newest_first_order(b, a));
+    let mut known: HashSet<u64> = HashSet::new();
+    for row in rows {
+        let requests = std::mem::take(&mut row.named_requests).into_iter();
+        let repeated = requests.filter(|(name, _)| !known.insert(*name));
+        row.copied_usage = Usage::sum(row.copied_usage.into_iter().chain(repeated.map(|(_, usage)| usage)));
+    }
+}
+
 /// Reads larger and larger windows until they show enough.
-fn grow(size: u64, read: impl Fn(u64) -> Result<Session>, enough: impl Fn(&Session, u64) -> bool) -> Result<Session> {
+fn grow(size: u64, read: impl Fn(u64) -> Result<Session>, enough: impl Fn(&Session) -> bool) -> Result<Session> {
     let mut window = WINDOW_BYTES;
     loop {
         let session = read(window)?;
-        if enough(&session, window) || window >= size || window >= WINDOW_LIMIT_BYTES {
+        if enough(&session) || window >= size || window >= WINDOW_LIMIT_BYTES {
             return Ok(session);
         }
         window *= WINDOW_GROWTH;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const MIB: u64 = 1024 * 1024;
+
+    /// What the two ends of a session show.
+    fn from_ends(path: &str, hour: u64, size_bytes: u64) -> SessionRow {
+        let row = json!({
+            "id": path, "dialect": "native", "path": path, "title": path, "titleSource": "prompt",
+            "updated": format!("2026-11-15T{hour:02}:00:00Z"), "sizeBytes": size_bytes,
+        });
+        serde_json::from_value(row).unwrap()
+    }
+
+    fn chosen(rows: &[SessionRow]) -> Vec<&str> {
+        let chosen = affordable(&rows.iter().collect::<Vec<_>>());
+        chosen.into_iter().map(|at| rows[at].path.as_str()).collect()
+    }
+
+    #[test]
+    fn the_newest_sessions_are_read_whole_until_it_is_too_much() {
+        let rows: Vec<SessionRow> = (0..20).map(|hour| from_ends(&format!("s{hour:02}"), hour, 4 * MIB)).collect();
+        let newest: Vec<String> = (4..20).rev().map(|hour| format!("s{hour:02}")).collect();
+        assert_eq!(chosen(&rows), newest, "sixteen times 4 MiB, whatever the order they come in");
+        let smaller = from_ends("old", 0, 1);
+        assert!(
+            !chosen(&[rows, vec![smaller]].concat()).contains(&"old"),
+            "an older one is never known before a newer one"
+        );
+    }
+
+    #[test]
+    fn what_is_large_or_known_costs_nothing() {
+        let mut known = from_ends("known", 3, 4 * MIB);
+        known.record_count = Some(2);
+        let rows = [from_ends("large", 5, 4 * MIB + 1), known, from_ends("b", 1, MIB), from_ends("a", 1, MIB)];
+        assert_eq!(chosen(&rows), ["a", "b"], "of the same instant, in the order of paths");
+    }
+
+    #[test]
+    fn a_request_counts_in_the_session_that_was_updated_first() {
+        let usage = |output| Usage { output: Some(output), ..Usage::default() };
+        let mut rows = [from_ends("copy", 9, 1), from_ends("original", 8, 1)];
+        rows[0].named_requests = vec![(1, usage(5)), (2, usage(7))];
+        rows[1].named_requests = vec![(1, usage(5))];
+        mark_copied_requests(&mut rows.iter_mut().collect::<Vec<_>>());
+        assert_eq!(rows.map(|row| row.copied_usage), [Some(usage(5)), None]);
     }
 }

@@ -6,6 +6,8 @@ pub(crate) mod assemble;
 pub mod history;
 pub mod stream;
 pub mod tool_calls;
+pub(crate) mod turns;
+pub mod tool_view;
 pub mod listing;
 pub mod find;
 pub(crate) mod answers;
@@ -18,3 +20,4 @@ pub use answers::{
 };
 pub use conversation::Conversation;
 pub use page::Page;
+pub use turns::{TurnEnd, TurnKind, TurnRow, Turns};

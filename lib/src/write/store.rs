@@ -418,7 +418,10 @@ impl Store {
         let cursor = Cursor::at(&session, head, &place, &project)?;
         let sidecar = place.sidecar.as_deref().and_then(sidecar::content);
         let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
-        let mut appender = Appender::open(self.disk.clone(), path, header)?.inside(Inside::store_of(source));
+        // Where the format has a header, a file without records has lost its own.
+        let is_header_lost = session.records().len() == 0;
+        let appender = Appender::open(self.disk.clone(), path, header)?.with_lost_header(is_header_lost);
+        let mut appender = appender.inside(Inside::store_of(source));
         let is_begun = session.head().is_some();
         appender.begin_at((!is_begun && place.may_change_session()).then_some(length));
         let mut log = Log::new(place, appender, cursor, sidecar).guarded_by(guard.lock);

@@ -37,6 +37,7 @@ use crate::model::host::Host;
 use crate::model::record::TitleSource;
 use crate::model::regular_file::{self, Links};
 use crate::session::Session;
+use crate::session::read::detect;
 use crate::session::read::source::Source;
 pub(crate) use belongings::belongings;
 pub use empty::FinishedDeletions;
@@ -218,18 +219,22 @@ impl Trash {
             }
     }
 
-    /// What has no log is not a session, and was put there by somebody else.
+    /// What has no log of its dialect is not a session, and was put there by somebody else.
     fn check_holds_log(&self, folder: &Path, origin: &Origin) -> Result<()> {
+        let foreign = || Error::ForeignTrash(folder.join(ORIGIN));
         let in_trash = origin.files.iter().filter_map(|file| {
             let below = origin.path.strip_prefix(&file.path).ok()?;
             let here = folder.join(&file.name);
             Some(if below.as_os_str().is_empty() { here } else { here.join(below) })
         });
         // After a crash it may be in its old place already.
-        if in_trash.chain([origin.path.clone()]).any(|log| self.disk.exists(&log)) {
-            return Ok(());
-        }
-        Err(Error::ForeignTrash(folder.join(ORIGIN)))
+        let log = in_trash.chain([origin.path.clone()]).find(|log| self.disk.exists(log)).ok_or_else(foreign)?;
+        regular_file::open(&log, Links::Refuse).map_err(|error| match error {
+            Error::NotAFile(_) => foreign(),
+            error => error,
+        })?;
+        let dialect = dialect::named(&origin.dialect).ok_or_else(foreign)?;
+        if detect::may_be_of(dialect, &log)? { Ok(()) } else { Err(foreign()) }
     }
 
     /// Restores a removed session. If one of its places is taken, nothing is moved.

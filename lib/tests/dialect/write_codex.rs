@@ -85,7 +85,7 @@ fn a_conversation_comes_back_as_it_was_said() {
             called("shell", "call_2", json!({"cmd": "false"})),
         ])),
         gave("call_1", "fn main() {}", Outcome::Done),
-        gave("call_2", "oh", Outcome::Failed("exit code 3: oh".to_owned())),
+        gave("call_2", "oh", Outcome::Failed("oh".to_owned())),
         answer("Nothing much."),
         user("Thanks"),
         answer("Any time."),
@@ -108,6 +108,7 @@ fn a_conversation_comes_back_as_it_was_said() {
     let outputs: Vec<Value> =
         sent(&session).into_iter().filter(|item| item["type"] == "function_call_output").collect();
     assert_eq!(outputs[0], json!({"type": "function_call_output", "call_id": "call_1", "output": "fn main() {}"}));
+    assert_eq!(outputs[1], json!({"type": "function_call_output", "call_id": "call_2", "output": "oh"}));
 }
 
 #[test]
@@ -163,17 +164,16 @@ fn words_that_read_like_context_stay_a_prompt() {
 #[test]
 fn what_was_told_to_the_model_again_stays_context() {
     let told = |text: &str, to_model| Body::Attachment(Content { to_model, ..said([Part::text(text)]) });
-    let happened = told("<skill>tides</skill>", true);
-    let written = wrote(&[happened.clone(), told("The date is known.", true), told("for people", false)]);
-    let read = bodies(&written.session());
-    assert_eq!(read[0], happened);
-    let Body::Attachment(renamed) = &read[1] else { panic!("{read:?}") };
-    assert!(renamed.instructs);
+    let kept = [told("<skill>tides</skill>", true), told("The date is known.", true)];
+    let written = wrote(&[kept[0].clone(), kept[1].clone(), told("for people", false)]);
+    assert_eq!(bodies(&written.session()), kept);
+    let texts: Vec<Value> =
+        sent(&written.session()).into_iter().map(|item| item["content"][0]["text"].clone()).collect();
+    assert_eq!(texts, ["<skill>tides</skill>", "The date is known."]);
     assert_eq!(
         (written.lost_of(0), written.lost_of(1), written.lost_of(2)),
-        (vec![], vec!["renamed context".to_owned()], vec!["refused context".to_owned()])
+        (vec![], vec![], vec!["refused context".to_owned()])
     );
-    assert_eq!(read.len(), 2);
 }
 
 #[test]
@@ -207,41 +207,18 @@ fn results_keep_how_the_tool_ended() {
             failed("exit code 1: x"),
             "",
         ),
-        (json!("x"), failed("exit code 7: x"), json!("x"), failed("exit code 7: x"), ""),
-        (
-            json!("no such file"),
-            failed("no such file"),
-            json!("no such file"),
-            failed("exit code 1: no such file"),
-            "synthesised exit code",
-        ),
-        (
-            Value::Null,
-            failed("no such file"),
-            json!("no such file"),
-            failed("exit code 1: no such file"),
-            "synthesised exit code",
-        ),
-        (
-            json!("half"),
-            failed("timed out"),
-            json!("half"),
-            failed("exit code 1: half"),
-            "synthesised exit code, dropped error",
-        ),
-        (
-            Value::Null,
-            denied,
-            json!("not today"),
-            failed("exit code 1: not today"),
-            "renamed denial, synthesised exit code",
-        ),
+        // No exit code is made up, and none is added to the text.
+        (json!("x"), failed("exit code 7: x"), json!("x"), failed("x"), "dropped failure reason"),
+        (json!("no such file"), failed("no such file"), json!("no such file"), failed("no such file"), ""),
+        (Value::Null, failed("no such file"), json!("no such file"), failed("no such file"), ""),
+        (json!("half"), failed("timed out"), json!("half"), failed("half"), "dropped failure reason"),
+        (Value::Null, denied, json!("not today"), failed("not today"), "renamed denial"),
         (
             Value::Null,
             Outcome::Denied(None),
-            json!("the call was not allowed"),
-            failed("exit code 1: the call was not allowed"),
-            "renamed denial, synthesised exit code",
+            json!("[the call was not allowed]"),
+            failed("[the call was not allowed]"),
+            "renamed denial",
         ),
     ] {
         let call = Body::Assistant(said([called("t", "c1", json!({}))]));
@@ -440,9 +417,12 @@ fn titles_notices_and_failures_have_their_events() {
         .iter()
         .map(|line| line["payload"]["type"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(events, ["thread_name_updated", "thread_name_updated", "warning", "error", "message", "user_message"]);
+    assert_eq!(
+        events,
+        ["thread_name_updated", "thread_name_updated", "warning", "task_complete", "message", "user_message"]
+    );
     let lost: Vec<String> = (0..5).map(|body| written.lost_of(body).join(", ")).collect();
-    assert_eq!(lost, ["", "renamed title source", "renamed notice", "renamed error", "refused notice"]);
+    assert_eq!(lost, ["", "renamed title source", "renamed notice", "renamed error kind", "refused notice"]);
 }
 
 /// Codex does not go on with a file whose lines are numbered when its last one is not.

@@ -56,7 +56,9 @@ fn main_file(dialect: &dyn Dialect, case: &Path) -> PathBuf {
         path.extension().is_some_and(|ending| ["jsonl", "json", "zst"].iter().any(|log| ending == *log))
     });
     logs.sort();
-    named.into_iter().find(|path| path.is_file()).unwrap_or_else(|| logs.swap_remove(0))
+    // A session in several files is continued in the newest.
+    let newest = logs.iter().rfind(|path| dialect.segment_from_path(path).is_some()).cloned();
+    named.into_iter().find(|path| path.is_file()).or(newest).unwrap_or_else(|| logs.swap_remove(0))
 }
 
 /// The database that a case's SQL makes, with the case's other files beside it.

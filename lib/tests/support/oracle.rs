@@ -74,7 +74,8 @@ pub(crate) fn of_responses(items: &[Value]) -> Vec<String> {
             }
             "custom_tool_call" => lines.push(format!("A.call {} {}({})", text("call_id"), text("name"), text("input"))),
             "function_call_output" | "custom_tool_call_output" => {
-                lines.push(format!("T.result {}: {}", text("call_id"), text("output")));
+                let output = item["output"].as_str().map_or_else(|| item["output"].to_string(), str::to_owned);
+                lines.push(format!("T.result {}: {output}", text("call_id")));
             }
             other => panic!("{other}"),
         }

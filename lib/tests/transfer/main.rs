@@ -7,6 +7,7 @@ mod further;
 mod heads;
 mod losses;
 mod matrix;
+mod model_view;
 mod names;
 mod places;
 mod sidecar;

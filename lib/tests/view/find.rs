@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use scrollback::model::Home;
-use scrollback::session::ReadOptions;
+use scrollback::session::{ReadOptions, Source};
+use scrollback::view::SessionRow;
 use scrollback::view::find::{Location, Lookup, NameError, Named, Places, ProjectScope, Scope, SessionName};
 use scrollback::view::listing::Depth;
 use scrollback::view::stream::Following;
@@ -37,6 +38,18 @@ impl TestHome {
         let path = self.dir.path().join("home/.sage/sessions").join(folder).join("messages.jsonl");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, line("u1", id, hour, cwd)).unwrap();
+        path
+    }
+
+    /// A session of Codex.
+    fn codex(&self, id: &str, hour: u8) -> PathBuf {
+        let folder = self.dir.path().join("home/.codex/sessions/2026/11/15");
+        let path = folder.join(format!("rollout-2026-11-15T{hour:02}-00-00-{id}.jsonl"));
+        let at = format!("2026-11-15T{hour:02}:00:00Z");
+        let meta = serde_json::json!({"timestamp": at, "type": "session_meta",
+            "payload": {"id": id, "timestamp": at, "cwd": "/gone"}});
+        fs::create_dir_all(folder).unwrap();
+        fs::write(&path, format!("{meta}\n")).unwrap();
         path
     }
 
@@ -120,6 +133,18 @@ fn the_newest_is_counted_in_scope() {
 }
 
 #[test]
+fn the_newest_of_an_agent_is_named_by_its_dialect() {
+    let home = TestHome::new();
+    let (old, new) = (home.session("one", "one", 9, "/gone"), home.session("two", "two", 11, "/gone"));
+    let codex = home.codex("019a6b1e-4c07-7d31-9a52-6f0b8e21c4d7", 10);
+    assert_eq!((home.file("native:@").0, home.file("native:@~1").0), (new, old));
+    assert_eq!(home.file("codex:@#ord-1"), (codex, Some("ord-1".to_owned())));
+    assert!(matches!(home.resolve("codex:@~1"), Err(NameError::TooFew { count: 1, .. })));
+    assert!(matches!(home.resolve("codex:@x"), Err(NameError::Malformed(_))));
+    assert!(matches!(home.resolve("nobody:@"), Err(NameError::NotFound(_))));
+}
+
+#[test]
 fn a_scope_selects_by_project_and_time() {
     let home = TestHome::new();
     home.session("one", "one", 9, "/gone/tide");
@@ -138,6 +163,41 @@ fn a_scope_selects_by_project_and_time() {
     let at = |text: &str| Some(text.parse().unwrap());
     let period = Scope { since: at("2026-11-15T10:00:00Z"), until: at("2026-11-15T11:00:00Z"), ..Scope::EVERYTHING };
     assert_eq!(ids(period), (vec!["two".to_owned()], 0));
+}
+
+#[test]
+fn a_list_is_completed_with_counts_of_most_sessions_and_titles_of_all() {
+    let home = TestHome::new();
+    let folder = home.dir.path().join("home/.claude/projects/-gone");
+    fs::create_dir_all(&folder).unwrap();
+    // So many prompts, and a title between them.
+    let write = |id: &str, prompts: usize| {
+        let prompt = |at: usize| {
+            let parent = at.checked_sub(1).map_or("null".to_owned(), |before| format!("\"u{before}\""));
+            let text = "and the tide goes out ".repeat(200);
+            format!(
+                r#"{{"type":"user","uuid":"u{at}","parentUuid":{parent},"sessionId":"{id}","cwd":"/gone","timestamp":"2026-11-15T10:00:00Z","message":{{"role":"user","content":"Why {text}"}}}}"#
+            )
+        };
+        let title = format!(r#"{{"type":"custom-title","customTitle":"The tide","sessionId":"{id}"}}"#);
+        let mut lines: Vec<String> = (0..prompts).map(prompt).collect();
+        // Neither end of the file shows it.
+        lines.insert(20.max(prompts.saturating_sub(100)), title);
+        fs::write(folder.join(format!("{id}.jsonl")), lines.join("\n") + "\n").unwrap();
+    };
+    write("most", 40);
+    write("large", 1000);
+    let places = home.places();
+    let sources = places.sources().into_iter().map(Result::unwrap).collect();
+    let mut sessions = places.describe(sources, home.now(), Depth::Ends, &|| {}).sessions;
+    let told = |sessions: &[(SessionRow, Source)]| {
+        let rows = sessions.iter().map(|(row, _)| (row.id.to_string(), row.title == "The tide", row.message_count));
+        rows.collect::<Vec<_>>()
+    };
+    let [most, large] = ["most", "large"].map(str::to_owned);
+    assert_eq!(told(&sessions), [(large.clone(), false, None), (most.clone(), false, None)]);
+    assert!(places.complete(&mut sessions, home.now()).is_empty());
+    assert_eq!(told(&sessions), [(large, true, None), (most, true, Some(40))]);
 }
 
 #[test]

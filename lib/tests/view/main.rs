@@ -12,5 +12,6 @@ mod oracle_qwen;
 mod scale;
 mod stream;
 mod tool_calls;
+mod turns;
 #[path = "../support/mod.rs"]
 mod support;

@@ -90,9 +90,9 @@ fn cases() -> Vec<PathBuf> {
     cases
 }
 
-/// The files are of the evening of the day whose noon the other tests have.
+/// The files are of later days than the noon that the other tests have.
 fn later() -> ReadOptions<'static> {
-    ReadOptions { now: "2026-11-16T12:00:00Z".parse().unwrap(), ..reading() }
+    ReadOptions { now: "2026-11-18T12:00:00Z".parse().unwrap(), ..reading() }
 }
 
 /// The session that was resumed: the file that the case names, else the first, which spawned the other.

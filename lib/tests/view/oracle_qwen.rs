@@ -117,8 +117,8 @@ fn only_damaged_sessions_have_issues() {
 }
 
 fn read(case: &Path) -> Session {
-    // The files are of the evening of the day whose noon the other tests have.
-    let reading = ReadOptions { now: "2026-11-16T12:00:00Z".parse().unwrap(), ..crate::support::reading() };
+    // The files are of later days than the noon that the other tests have.
+    let reading = ReadOptions { now: "2026-11-18T12:00:00Z".parse().unwrap(), ..crate::support::reading() };
     Session::open(&Source::file(&QwenCode, &case.join("session.jsonl")), &reading).unwrap()
 }
 

@@ -126,6 +126,38 @@ fn what_has_no_log_is_not_restored() {
     assert_eq!(place.files(), before);
 }
 
+/// Somebody else may have put it there: only what is a session of its dialect is restored.
+#[cfg(unix)]
+#[test]
+fn what_is_no_session_of_its_dialect_is_not_restored() {
+    let is_restored = |dialect: &str, path: &str, make: &dyn Fn(&std::path::Path)| {
+        let place = place(&[("trash/x/kept", "")]);
+        let path = place.root.join(path);
+        let origin = json!({"dialect": dialect, "session": "s1", "path": path, "files": [{"path": path, "name": "f"}]});
+        fs::write(place.root.join("trash/x/origin.json"), origin.to_string()).unwrap();
+        make(&place.root.join("trash/x/f"));
+        place.trash.restore("x").is_ok()
+    };
+    let (settings, claude) = ("home/.claude/settings.json", "home/.claude/projects/-p/s1.jsonl");
+    let text = |text: &'static str| move |path: &std::path::Path| fs::write(path, text).unwrap();
+    let link = |path: &std::path::Path| std::os::unix::fs::symlink("/etc/hostname", path).unwrap();
+    let pipe = |path: &std::path::Path| {
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    assert!(!is_restored("ai-sdk", settings, &text("{\"hooks\":1}")));
+    assert!(!is_restored("ai-sdk", settings, &text("{\n  \"hooks\": 1\n}\n")));
+    assert!(!is_restored("claude-code", claude, &text("evil\n")));
+    assert!(!is_restored("claude-code", claude, &text("{\"a\":1}\n")));
+    assert!(!is_restored("claude-code", claude, &link));
+    assert!(!is_restored("claude-code", claude, &pipe));
+    // What a crash left of a session is restored.
+    assert!(is_restored("claude-code", claude, &text(USER)));
+    assert!(is_restored("claude-code", claude, &text("")));
+    assert!(is_restored("claude-code", claude, &text("\0\0\0\0")));
+    assert!(is_restored("claude-code", claude, &text("{\"type\":\"user\",\"uu")));
+    assert!(is_restored("ai-sdk", settings, &text("[]")));
+}
+
 #[test]
 fn a_native_session_is_removed_and_restored_with_its_folder() {
     let place = place(NATIVE);
@@ -195,7 +227,17 @@ fn everything_that_belongs_to_a_session_is_removed_with_it() {
             "f/a@b.org/sessions/1.jsonl",
             "e/projects/p/metadata.json",
         ];
-        let all: Vec<(&str, &str)> = files.iter().chain(&staying).map(|path| (*path, USER)).collect();
+        let text = |path: &str| match dialect {
+            _ if path != files[0] => "{}",
+            "codex" => "{\"type\":\"session_meta\",\"payload\":{\"id\":\"s1\"}}\n",
+            "fluux" => "{\"type\":\"message\",\"role\":\"user\",\"content\":\"hi\"}\n",
+            "qwen-code" => {
+                "{\"type\":\"user\",\"uuid\":\"u\",\"sessionId\":\"s1\",\"message\":{\"role\":\"user\",\"parts\":[]}}\n"
+            }
+            "sage-el" => "{\"role\":\"user\",\"content\":\"hi\"}\n",
+            _ => USER,
+        };
+        let all: Vec<(&str, &str)> = files.iter().chain(&staying).map(|path| (*path, text(path))).collect();
         let place = place(&all);
         let before = place.files();
         let id = place.remove(dialect, path).unwrap().id;
@@ -203,7 +245,8 @@ fn everything_that_belongs_to_a_session_is_removed_with_it() {
         let mut expected = staying.to_vec();
         expected.sort_unstable();
         assert_eq!(left, expected, "{dialect}");
-        place.trash.restore(&id).unwrap();
+        let restored = place.trash.restore(&id);
+        assert!(restored.is_ok(), "{dialect}: {restored:?}");
         assert_eq!(place.files(), before, "{dialect}");
     }
 }

@@ -12,13 +12,16 @@ use super::{Agent, PROVIDER, install, model};
 use crate::Outcome;
 use crate::shell::{command, run};
 
-const LIMIT: Duration = Duration::from_secs(120);
+/// How long an agent may run.
+pub(super) const LIMIT: Duration = Duration::from_secs(120);
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Nothing checks them: the model is ours.
 const KEY: &str = "not-a-key";
 
 /// One start of an agent.
 pub(super) struct Run {
+    /// Whether it runs at a terminal: it then has our input, and our process group.
+    pub(super) is_at_screen: bool,
     pub(super) folder: PathBuf,
     pub(super) home: PathBuf,
     pub(super) cwd: PathBuf,
@@ -42,14 +45,21 @@ pub(super) fn start(agent: &Agent, place: &Run, arguments: &[&str]) -> Outcome {
     for folder in [&place.home, &place.cwd, &place.home.join("tmp")] {
         fs::create_dir_all(folder)?;
     }
-    configure(agent, &place.home, &address)?;
+    configure(agent, place, &address)?;
     let mut started = Command::new(install::program(&place.folder, agent.name));
-    started.args(arguments).current_dir(&place.cwd).stdin(Stdio::null());
-    #[cfg(unix)]
-    std::os::unix::process::CommandExt::process_group(&mut started, 0);
+    started.args(arguments).current_dir(&place.cwd);
+    if !place.is_at_screen {
+        started.stdin(Stdio::null());
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut started, 0);
+    }
     started.env_clear().envs(environment(agent, place, &address));
     let mut child = started.spawn()?;
     let ended = wait(&mut child)?;
+    if place.is_at_screen {
+        // What it has left running ends with the terminal.
+        return Ok(());
+    }
     // What the agent has left running.
     let group = format!("-{}", child.id());
     Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status()?;
@@ -80,7 +90,7 @@ fn environment(agent: &Agent, place: &Run, address: &str) -> Vec<(String, String
         ("PATH", path),
         ("TMPDIR", format!("{home}/tmp")),
         ("LANG", "C.UTF-8".to_owned()),
-        ("TERM", "dumb".to_owned()),
+        ("TERM", if place.is_at_screen { "screen-256color" } else { "dumb" }.to_owned()),
         ("TZ", "UTC".to_owned()),
     ];
     variables.extend(match agent.name {
@@ -103,11 +113,13 @@ fn environment(agent: &Agent, place: &Run, address: &str) -> Vec<(String, String
 }
 
 /// Writes the settings that an agent reads from a file. The address changes with each start.
-fn configure(agent: &Agent, home: &Path, address: &str) -> io::Result<()> {
+fn configure(agent: &Agent, place: &Run, address: &str) -> io::Result<()> {
     let (name, text) = match agent.name {
-        "codex" => ("config.toml", codex_settings(address)),
-        "qwen" => (
-            "settings.json",
+        "claude" if place.home.join(".claude.json").exists() => return Ok(()),
+        "claude" => (".claude.json", claude_settings(&place.cwd)),
+        "codex" => (".codex/config.toml", codex_settings(address, &place.cwd)),
+        _ => (
+            ".qwen/settings.json",
             json!({
                 "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false},
                 "telemetry": {"enabled": false},
@@ -115,16 +127,26 @@ fn configure(agent: &Agent, home: &Path, address: &str) -> io::Result<()> {
             })
             .to_string(),
         ),
-        _ => return Ok(()),
     };
-    fs::create_dir_all(home.join(agent.store))?;
-    fs::write(home.join(agent.store).join(name), text)
+    fs::create_dir_all(place.home.join(agent.store))?;
+    fs::write(place.home.join(name), text)
 }
 
-fn codex_settings(address: &str) -> String {
+/// The answers to what Claude Code asks at its first start.
+fn claude_settings(cwd: &Path) -> String {
+    json!({
+        "hasCompletedOnboarding": true, "customApiKeyResponses": {"approved": [KEY], "rejected": []},
+        "projects": {cwd.to_string_lossy(): {"hasTrustDialogAccepted": true}},
+    })
+    .to_string()
+}
+
+fn codex_settings(address: &str, cwd: &Path) -> String {
+    let trusted = format!("[projects.{:?}]\ntrust_level = \"trusted\"\n\n", cwd.to_string_lossy());
+    let no_news = "[notice.model_migrations]\n\"gpt-5.5\" = \"gpt-6-sol\"\n\n";
     format!(
         "model = \"gpt-5.5\"\nmodel_provider = \"{PROVIDER}\"\ncheck_for_update_on_startup = false\n\n\
-         [analytics]\nenabled = false\n\n\
+         [analytics]\nenabled = false\n\n{trusted}{no_news}\
          [model_providers.{PROVIDER}]\nname = \"{PROVIDER}\"\nbase_url = \"{address}/v1\"\nenv_key = \"SCRIPTED_KEY\"\n\
          wire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n"
     )

@@ -8,13 +8,19 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 /// What the model answers to every prompt.
 const GREETING: &str = "Good day. The tide is coming in.";
+/// To a prompt with these words it answers the first half at once, and the second after a pause.
+pub(super) const SLOWLY: &str = "Answer slowly, please";
+pub(super) const PAUSE: Duration = Duration::from_secs(20);
 /// What it answers to a request without tools: agents ask for titles and the like.
 const ASIDE: &str = r#"{"title": "Tides", "summary": "Tides", "next_speaker": "user", "reasoning": "none"}"#;
+/// What a request counts: Qwen Code only compacts if a summary is much shorter than what it replaces.
+const INPUT_TOKENS: u64 = 10_000;
 /// A request is a whole session, with pictures.
 const BODY_LIMIT_BYTES: usize = 64 * 1024 * 1024;
 
@@ -65,18 +71,44 @@ fn serve(stream: TcpStream, number: usize, log: &Mutex<File>) -> io::Result<()> 
             ("application/json", json!({"object": "list", "data": [], "models": []}).to_string())
         }
         _ if request.method == "HEAD" => ("application/json", String::new()),
-        _ => return respond(stream, "404 Not Found", "application/json", r#"{"error": {"message": "not scripted"}}"#),
+        _ => {
+            return respond(
+                stream,
+                "404 Not Found",
+                "application/json",
+                r#"{"error": {"message": "not scripted"}}"#,
+                Duration::ZERO,
+            );
+        }
     };
-    respond(stream, "200 OK", kind, &text)
+    let is_slow = has_tools && last_prompt(&body).contains(SLOWLY);
+    respond(stream, "200 OK", kind, &text, if is_slow { PAUSE } else { Duration::ZERO })
 }
 
-fn respond(mut stream: TcpStream, status: &str, kind: &str, body: &str) -> io::Result<()> {
+/// The last message of a request, as JSON.
+fn last_prompt(body: &Value) -> String {
+    let messages = body["messages"].as_array().or(body["input"].as_array());
+    messages.and_then(|messages| messages.last()).map(Value::to_string).unwrap_or_default()
+}
+
+/// Sends the events of the first half of an answer, then the rest after a pause.
+fn respond(mut stream: TcpStream, status: &str, kind: &str, body: &str, pause: Duration) -> io::Result<()> {
     let length = body.len();
     let head =
         format!("HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
     stream.write_all(head.as_bytes())?;
-    stream.write_all(body.as_bytes())?;
+    let half = if pause.is_zero() { 0 } else { end_of_first_text(body) };
+    stream.write_all(&body.as_bytes()[..half])?;
+    stream.flush()?;
+    thread::sleep(pause);
+    stream.write_all(&body.as_bytes()[half..])?;
     stream.flush()
+}
+
+/// The end of the event with the first text of an answer.
+fn end_of_first_text(events: &str) -> usize {
+    let text = events.find(GREETING).unwrap_or_default();
+    events[text..].find("\n\n").map_or(0, |end| text + end + 2)
 }
 
 /// One HTTP request.
@@ -150,7 +182,7 @@ impl Answer<'_> {
         json!({
             "id": format!("msg_scripted{:04}", self.number), "type": "message", "role": "assistant", "model": self.model,
             "content": content, "stop_reason": is_whole.then_some("end_turn"), "stop_sequence": null,
-            "usage": {"input_tokens": 100, "output_tokens": 12, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0},
+            "usage": {"input_tokens": INPUT_TOKENS, "output_tokens": 12, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0},
         })
     }
 
@@ -176,8 +208,8 @@ impl Answer<'_> {
     fn responses(&self, status: &str) -> Value {
         let is_whole = status == "completed";
         let usage = json!({
-            "input_tokens": 100, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 12,
-            "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 112,
+            "input_tokens": INPUT_TOKENS, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 12,
+            "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": INPUT_TOKENS + 12,
         });
         json!({
             "id": format!("resp_scripted{:04}", self.number), "object": "response", "created_at": 1_790_000_000, "model": self.model,
@@ -202,7 +234,7 @@ impl Answer<'_> {
         json!({
             "id": format!("chat_scripted{:04}", self.number), "object": object, "created": 1_790_000_000, "model": self.model,
             "choices": [{"index": 0, name: choice, "finish_reason": finish}],
-            "usage": finish.map(|_| json!({"prompt_tokens": 100, "completion_tokens": 12, "total_tokens": 112})),
+            "usage": finish.map(|_| json!({"prompt_tokens": INPUT_TOKENS, "completion_tokens": 12, "total_tokens": INPUT_TOKENS + 12})),
         })
     }
 

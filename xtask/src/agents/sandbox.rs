@@ -1,5 +1,6 @@
 //! A home and a working directory for one scenario, and the steps that run there.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -25,7 +26,17 @@ pub(super) struct Sandbox<'b> {
     pub(super) ids: Vec<String>,
 }
 
-impl Sandbox<'_> {
+impl<'b> Sandbox<'b> {
+    /// Empty folders for a scenario of this name.
+    pub(super) fn new(bench: &'b Bench, agent: &'b Agent, scenario: &str) -> io::Result<Sandbox<'b>> {
+        let name: String = scenario.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let place = bench.scratch.join(agent.name).join(name);
+        let (home, cwd) = (place.join("home"), place.join("w"));
+        fs::create_dir_all(&cwd)?;
+        fs::create_dir_all(&home)?;
+        Ok(Sandbox { bench, agent, place, home, cwd, ids: Vec::new() })
+    }
+
     pub(super) fn run(&mut self, step: &Step<'_>) -> Result<(), Box<dyn std::error::Error>> {
         let session = self.log()?.as_deref().map(id_of).unwrap_or_default();
         let mut ours = Command::new(&self.bench.binary);
@@ -84,13 +95,25 @@ impl Sandbox<'_> {
         let recorded = text.split_once("\"cwd\":\"").and_then(|(_, rest)| rest.split_once('"'));
         let cwd = recorded.map_or(self.cwd.clone(), |(cwd, _)| PathBuf::from(cwd));
         fs::create_dir_all(&cwd)?;
-        let (program, flags) = self.bench.without_network.split_first().ok_or("no way to start without a network")?;
-        let mut agents = Command::new(program);
-        agents.args(flags).arg(std::env::current_exe()?).args(["agents", "--inside", self.agent.name]);
-        agents.arg(&self.bench.folder).arg(&self.home).arg(&cwd).arg(self.place.join("requests.jsonl"));
-        let output = agents.args(filled(arguments, &id_of(log), prompt)).output()?;
+        let words = self.without_network("--inside", &cwd, &filled(arguments, &id_of(log), prompt))?;
+        let (program, words) = words.split_first().ok_or("no way to start without a network")?;
+        let output = Command::new(program).args(words).output()?;
         fs::write(self.place.join("agent.txt"), [output.stdout, output.stderr].concat())?;
         Ok(())
+    }
+
+    /// The words that start the agent without a network.
+    pub(super) fn without_network(&self, way: &str, cwd: &Path, arguments: &[String]) -> io::Result<Vec<OsString>> {
+        let mut words: Vec<OsString> = self.bench.without_network.iter().map(OsString::from).collect();
+        words.extend([std::env::current_exe()?.into(), "agents".into(), way.into(), self.agent.name.into()]);
+        let places = [&self.bench.folder, &self.home, cwd, &self.requests()].map(|path| path.as_os_str().to_owned());
+        words.extend(places.into_iter().chain(arguments.iter().map(OsString::from)));
+        Ok(words)
+    }
+
+    /// The log of the scripted model.
+    pub(super) fn requests(&self) -> PathBuf {
+        self.place.join("requests.jsonl")
     }
 
     /// The session file that was written last.
@@ -112,9 +135,10 @@ impl Sandbox<'_> {
     }
 }
 
-/// The session id at the end of a file name.
-fn id_of(log: &Path) -> String {
-    let stem = log.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+/// The session id at the end of a file name. A further file of a session of Codex has its own id behind it.
+pub(super) fn id_of(log: &Path) -> String {
+    let stem = log.file_stem().unwrap_or_default().to_string_lossy();
+    let stem = stem.split('_').next().unwrap_or_default().to_owned();
     stem.get(stem.len().saturating_sub(UUID_CHARS)..).unwrap_or(&stem).to_owned()
 }
 

@@ -95,7 +95,7 @@ fn program(name: &str) -> PathBuf {
     if installed.exists() { installed } else { PathBuf::from(name) }
 }
 
-fn version(program: &Path) -> Option<String> {
+pub(super) fn version(program: &Path) -> Option<String> {
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
     output.status.success().then(|| first_number(&String::from_utf8_lossy(&output.stdout)))?
 }

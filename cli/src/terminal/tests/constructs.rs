@@ -3,12 +3,12 @@
 use crate::terminal::{Look, markdown::render};
 
 fn plain(source: &str) -> String {
-    render(source, &Look { width: 40, colour: false })
+    render(source, &Look { width: 40, code: 40, colour: false })
 }
 
 /// Escapes as `^`, so that a snapshot can be read.
 fn coloured(source: &str) -> String {
-    render(source, &Look { width: 40, colour: true }).replace('\u{1b}', "^")
+    render(source, &Look { width: 40, code: 40, colour: true }).replace('\u{1b}', "^")
 }
 
 #[test]

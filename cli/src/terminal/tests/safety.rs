@@ -65,7 +65,7 @@ fn acts(c: char) -> bool {
 
 fn assert_harmless(source: &str, columns: usize) {
     for colour in [false, true] {
-        let output = render(source, &Look { width: columns, colour });
+        let output = render(source, &Look { width: columns, code: columns, colour });
         let judged = judge(&output);
         assert!(judged.forbidden.is_empty(), "{:?} from {source:?}", judged.forbidden);
         assert!(colour || !output.contains('\u{1b}'), "escape without colour from {source:?}");
@@ -147,7 +147,7 @@ fn no_construct_loses_its_text() {
             _ => construct.matches('@').count(),
         };
         for colour in [false, true] {
-            let shown = judge(&render(&source, &Look { width: 60, colour })).printed;
+            let shown = judge(&render(&source, &Look { width: 60, code: 60, colour })).printed;
             assert_eq!(shown.matches("word").count(), expected, "{source:?} became {shown}");
         }
     }
@@ -182,7 +182,7 @@ fn large_and_deep_texts_stay_in_proportion() {
         format!("[{}]: {}\n\n{}", "a", "u".repeat(50_000), "[a] ".repeat(20_000)),
     ];
     for text in texts {
-        let output = render(&text, &Look { width: 80, colour: true });
+        let output = render(&text, &Look { width: 80, code: 80, colour: true });
         assert!(output.len() < 40 * text.len() + 1000, "{} bytes became {}", text.len(), output.len());
     }
 }

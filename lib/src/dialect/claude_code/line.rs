@@ -21,6 +21,7 @@ pub(super) struct Line<'a> {
     pub(super) uuid: Text<'a>,
     pub(super) parent_uuid: Text<'a>,
     pub(super) logical_parent_uuid: Text<'a>,
+    pub(super) compact_metadata: Object<RawObject<'a>>,
     pub(super) timestamp: Moment<'a>,
     pub(super) session_id: Text<'a>,
     pub(super) agent_id: Text<'a>,
@@ -59,8 +60,7 @@ pub(super) struct Line<'a> {
 impl<'a> Line<'a> {
     pub(super) fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
         let class = self.record_class();
-        // A compaction starts a tree of its own and names the record that it follows.
-        let parent = self.parent_uuid.clone().some().or_else(|| self.logical_parent_uuid.clone().some());
+        let parent = self.parent_uuid.clone().some().or_else(|| self.logical_parent());
         let (id, at, is_sidechain) = (self.uuid.clone().some(), self.timestamp.clone(), self.is_sidechain.0);
         let is_whole = class.emit(Link { id, at, is_sidechain, ..Link::new(text, class.kind) }, parent, emit);
         let is_dialogue = matches!(self.name.0.as_deref(), Some("user" | "assistant"));
@@ -72,6 +72,13 @@ impl<'a> Line<'a> {
         }
         self.emit_title_and_head(emit);
         self.emit_keys_and_facts(class.kind, emit);
+    }
+
+    /// A compaction starts a tree of its own and names the record that it follows: the last one that it summarises, or
+    /// that it keeps. What it keeps stays in the conversation.
+    fn logical_parent(&self) -> Option<Cow<'a, str>> {
+        let kept = self.compact_metadata.0.as_ref().map(|metadata| metadata.object("preservedSegment"));
+        kept.and_then(|kept| kept.text("tailUuid")).or_else(|| self.logical_parent_uuid.clone().some())
     }
 
     pub(super) fn title(&self) -> Option<(Cow<'a, str>, TitleSource)> {

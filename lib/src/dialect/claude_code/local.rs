@@ -11,6 +11,7 @@
 //!
 //! The agent sends all of them as they are. Which record may hold such a text is decided in `record_class.rs`.
 
+use crate::dialect::printed;
 use crate::model::record::Display;
 
 /// What the agent writes in the user's name when a person stops it.
@@ -23,7 +24,7 @@ pub(super) fn display(text: &str) -> Option<Display> {
         return Some(Display::Interrupted);
     }
     let inside = |tag: &str| inside(trimmed, tag);
-    let owned = |tag: &str| inside(tag).unwrap_or_default().to_owned();
+    let printed = |tag: &str| printed::without_escapes(inside(tag).unwrap_or_default());
     Some(match first_tag(trimmed)? {
         "command-name" | "command-message" => {
             let name = inside("command-name").or(inside("command-message"))?.trim();
@@ -32,11 +33,13 @@ pub(super) fn display(text: &str) -> Option<Display> {
             Display::Command { text }
         }
         "local-command-stdout" | "local-command-stderr" => {
-            Display::Output { text: owned("local-command-stdout"), errors: owned("local-command-stderr") }
+            Display::Output { text: printed("local-command-stdout"), errors: printed("local-command-stderr") }
         }
         "bash-input" => Display::Shell { text: inside("bash-input")?.to_owned(), output: String::new() },
-        "bash-stdout" | "bash-stderr" => Display::Output { text: owned("bash-stdout"), errors: owned("bash-stderr") },
-        "task-notification" => Display::Notification { text: owned("summary") },
+        "bash-stdout" | "bash-stderr" => {
+            Display::Output { text: printed("bash-stdout"), errors: printed("bash-stderr") }
+        }
+        "task-notification" => Display::Notification { text: printed("summary") },
         _ => return None,
     })
 }
@@ -90,6 +93,7 @@ mod tests {
         check("<bash-stdout>a\nb</bash-stdout><bash-stderr></bash-stderr>", output("a\nb", ""));
         check("<bash-stdout></bash-stdout><bash-stderr>oops</bash-stderr>", output("", "oops"));
         check("<local-command-stdout></local-command-stdout>", output("", ""));
+        check("<local-command-stdout>Set to \u{1b}[1mlow\u{1b}[22m</local-command-stdout>", output("Set to low", ""));
         check("[Request interrupted by user for tool use]", Some(Display::Interrupted));
     }
 

@@ -78,6 +78,13 @@ fn part(block: &RawObject<'_>, raw: &RawValue) -> Part {
     }
 }
 
+/// What the agent shows of a file that it read along with a prompt, `@README.md`, or after a compaction.
+pub(super) fn read_file(attachment: &RawObject<'_>) -> Option<String> {
+    let name = attachment.string("displayPath").or_else(|| attachment.string("filename"))?;
+    let lines = attachment.object("content").object("file").count("numLines")?;
+    Some(format!("Read {name} ({lines} {})", if lines == 1 { "line" } else { "lines" }))
+}
+
 /// The picture of an attachment that a person mentioned, `@red.png`.
 pub(super) fn mentioned_picture(attachment: &RawObject<'_>) -> Option<Part> {
     let content = attachment.object("content");

@@ -173,6 +173,11 @@ fn adopt(mut line: Value, adoption: &Adoption<'_>) -> Value {
     if let Some(session) = fields.get_mut("sessionId") {
         *session = json!(adoption.session);
     }
+    // The fork of a sub-agent's session is not a sub-agent's: Claude Code would not send its records.
+    if fields.get("isSidechain").is_some_and(|is_sidechain| *is_sidechain == true) {
+        fields.put("isSidechain", false);
+        fields.shift_remove("agentId");
+    }
     let starts_tree = fields.get("subtype").is_some_and(|subtype| subtype == "compact_boundary");
     line_builder::adopt_line(fields, if starts_tree { "logicalParentUuid" } else { "parentUuid" }, adoption);
     line

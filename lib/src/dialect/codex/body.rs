@@ -90,7 +90,10 @@ fn item(text: &str, json: &str, payload: &RawObject<'_>) -> Body {
         Some(Item::Hosted) => answer(part::hosted_call(payload)),
         Some(Item::Result) => {
             let call_id = payload.string("call_id").unwrap_or_default();
-            Body::ToolResult(tool_output::result(call_id, payload.raw("output").or(payload.raw("tools"))).into())
+            let success = payload.parsed("success");
+            Body::ToolResult(
+                tool_output::result(call_id, payload.raw("output").or(payload.raw("tools")), success).into(),
+            )
         }
         Some(Item::Context) => {
             // A compaction is sent again, even if only the model can read it; the tools are listed anew.

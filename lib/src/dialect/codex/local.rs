@@ -12,6 +12,7 @@ use serde_json::value::RawValue;
 
 use super::context;
 use super::line::Payload;
+use crate::dialect::printed;
 use crate::model::lenient::{self, List, RawObject};
 use crate::model::message::Part;
 use crate::model::record::{Content, Display};
@@ -37,7 +38,7 @@ fn display_of_text(text: &str) -> Option<Display> {
     let result = result.trim_end().strip_suffix("</result>").unwrap_or(result);
     let output = result.split_once(OUTPUT).map_or(result, |(_, output)| output);
     let text = command.trim_start().strip_prefix("<command>")?.trim().to_owned();
-    Some(Display::Shell { text, output: output.trim_end().to_owned() })
+    Some(Display::Shell { text, output: printed::without_escapes(output.trim_end()) })
 }
 
 /// A prompt with pictures: Codex puts a tag before and after each, which nobody typed.

@@ -7,8 +7,8 @@ use crate::model::json;
 use crate::model::lenient;
 use crate::model::record::{Outcome, ToolResult};
 
-/// The result of a call, from its `output`.
-pub(super) fn result(call_id: String, output: Option<&RawValue>) -> ToolResult {
+/// The result of a call, from its `output`. We write `success` beside it, where the text does not say how the tool ended.
+pub(super) fn result(call_id: String, output: Option<&RawValue>, success: Option<bool>) -> ToolResult {
     let mut output = output.map(lenient::value).unwrap_or_default();
     let mut ended = Ended::default();
     // Older versions record what the model sees and whether the tool succeeded.
@@ -18,8 +18,9 @@ pub(super) fn result(call_id: String, output: Option<&RawValue>) -> ToolResult {
         ended.success = fields.get("success").and_then(Value::as_bool);
         output = content;
     }
+    ended.success = ended.success.or(success);
     if let Value::String(text) = &output {
-        if let Some((text, run)) = unwrap(text) {
+        if let Some((text, run)) = unwrap(text).filter(|_| success.is_none()) {
             ended = Ended { success: ended.success, ..run };
             output = text;
         } else {
@@ -52,11 +53,19 @@ const FAILURES: &[&str] = &[
     "exec command rejected by user",
     "execution error",
     "failed to parse function arguments",
-    "patch rejected by user",
+    "Network access was denied",
+    "patch rejected",
     "rejected by user",
+    "unable to locate image",
+    "unable to process image",
+    "unable to read image",
+    "unable to resolve image",
+    "Unknown process id",
     "unsupported call",
     "unsupported custom tool call",
     "write_stdin failed",
+    "writing is blocked by",
+    "writing outside of the project",
 ];
 
 /// Whether the text is one of Codex's own about a call that failed.
@@ -152,7 +161,7 @@ mod tests {
 
     fn read(output: &str) -> ToolResult {
         let raw: &RawValue = serde_json::from_str(output).unwrap();
-        result("c".to_owned(), Some(raw))
+        result("c".to_owned(), Some(raw), None)
     }
 
     #[test]
@@ -181,6 +190,6 @@ mod tests {
         let pieces =
             r#"[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:image/png;base64,AA"}]"#;
         assert_eq!(read(pieces).output.to_string(), pieces);
-        assert_eq!(result("c".to_owned(), None).output, Value::Null);
+        assert_eq!(result("c".to_owned(), None, None).output, Value::Null);
     }
 }

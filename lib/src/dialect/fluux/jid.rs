@@ -29,6 +29,13 @@ pub fn bare_jid(jid: &str) -> Result<String, String> {
     if bare.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return refuse("it has white space or a control character");
     }
+    // On a command line the folder's name would be an option, standard input, a home directory or a record.
+    if bare.starts_with(['-', '~']) || bare.contains(['#', ':']) {
+        return refuse("it begins with - or ~, or has a # or a :");
+    }
+    if bare.ends_with('.') && !matches!(bare, "." | "..") {
+        return refuse("it ends with a dot");
+    }
     let mut steps = Path::new(bare).components();
     match (steps.next(), steps.next()) {
         (Some(Component::Normal(name)), None) if name == bare => Ok(bare.to_owned()),
@@ -73,6 +80,12 @@ mod tests {
             ("alice@/phone", None),
             ("Alice@Example.COM/Phone", Some("Alice@Example.COM")),
             ("a%2F..%2Fb@example.com", Some("a%2F..%2Fb@example.com")),
+            ("-", None),
+            ("--help@example.com", None),
+            ("~", None),
+            ("#", None),
+            ("alice:1@example.com", None),
+            ("alice@example.com.", None),
         ] {
             assert_eq!(bare_jid(jid).ok().as_deref(), expected, "{jid:?}");
         }

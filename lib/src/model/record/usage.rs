@@ -78,6 +78,12 @@ impl Usage {
         })
     }
 
+    /// All tokens: sent, received and cached; `None` if no count is known.
+    pub fn total(self) -> Option<u64> {
+        let counts = [self.input, self.output, self.cache_read, self.cache_write];
+        counts.into_iter().flatten().reduce(u64::saturating_add)
+    }
+
     /// Adds another request's tokens. A hostile file cannot make it overflow.
     pub fn add(&mut self, other: Usage) {
         let sum = |known: &mut Option<u64>, more: Option<u64>| {

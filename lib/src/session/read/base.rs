@@ -2,9 +2,16 @@
 //!
 //! A base that is missing or ends too early is a gap.
 
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::dialect::{Dialect, Event};
 use crate::model::place::Place;
-use crate::session::read::files::OpenFile;
+use crate::session::read::files::{OpenFile, head_of};
 use crate::session::read::open::{ReadOptions, open_within};
+use crate::session::read::sanitize;
+use crate::session::read::source::Source;
 use crate::session::tree::ids::IdIndex;
 use crate::session::tree::skeleton::{BaseGap, Control, ControlKind, Entry, Flags, KeyEntry, PREVIOUS, ROOT, Skeleton};
 use crate::session::{RecordRef, Session};
@@ -35,7 +42,9 @@ pub(crate) fn inherit(session: &mut Session, origin: &BaseRef, reading: &ReadOpt
     let opened = followed.then(|| (reading.find)(base)).flatten().map(|source| open_within(&source, reading, within));
     within.pop();
     let Some(Ok(mut base_session)) = opened else {
-        let why = if is_cycle { BaseGap::Cycle } else { BaseGap::NoSession };
+        // A further file of a session begins in an earlier one, which is gone.
+        let is_segment = session.source.dialect.segment_from_path(&session.source.path).is_some();
+        let why = if is_cycle && !is_segment { BaseGap::Cycle } else { BaseGap::NoSession };
         session.skeleton.miss(base, why, 0);
         return;
     };
@@ -167,4 +176,38 @@ impl Skeleton {
         (self.entries, self.keys) = (front.entries, front.keys);
         self.file_names.append(&mut front.file_names);
     }
+}
+
+/// How much of a file is searched for its base. Codex states it in the first line, which also has its instructions, some 20 KB.
+const STATED_WITHIN_BYTES: u64 = 256 * 1024;
+
+impl Session {
+    /// The sessions of the same store that begin in this one: without it, they lose their beginning.
+    pub fn dependents(&self) -> Vec<Source> {
+        let files: Vec<&PathBuf> = self.source.earlier.iter().chain([&self.source.path]).collect();
+        let segments = files.iter().filter_map(|path| self.dialect().segment_from_path(path));
+        let names: Vec<String> = segments.chain([self.id().0, self.source.name()]).collect();
+        let begins_here = |other: &Source| {
+            let first = other.earlier.first().unwrap_or(&other.path);
+            first_base(other.dialect, first).is_some_and(|base| names.contains(&base))
+        };
+        let layouts = self.source.store().map(|store| self.dialect().layouts_in(&store)).unwrap_or_default();
+        let layouts: Vec<_> = layouts.into_iter().map(|layout| (self.dialect(), layout)).collect();
+        let others: Vec<Source> = Source::walk_all(&layouts).into_iter().filter_map(Result::ok).collect();
+        others.into_par_iter().filter(|other| !files.contains(&&other.path) && begins_here(other)).collect()
+    }
+}
+
+/// The session that a file says it begins in.
+fn first_base(dialect: &dyn Dialect, path: &Path) -> Option<String> {
+    let head = head_of(path, STATED_WITHIN_BYTES).ok()?;
+    let first = head.split(|byte| *byte == b'\n').next()?;
+    let mut base = None;
+    let mut take = |event: Event<'_>| {
+        if let Event::ForkBase { session, .. } = event {
+            base = Some(session.into_owned());
+        }
+    };
+    dialect.link(&sanitize::whole(first), &mut take).ok()?;
+    base
 }

@@ -1,5 +1,6 @@
 //! Detects the dialect of a file: by its folder, else by its first values.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde::de::IgnoredAny;
@@ -72,6 +73,31 @@ pub(crate) fn guess_content(path: &Path) -> Result<Guess> {
     }
 }
 
+/// Whether a file can be a session of this dialect: the dialect understands one of its first values, or a crash left none whole.
+pub(crate) fn may_be_of(dialect: &dyn Dialect, path: &Path) -> Result<bool> {
+    let head = open_file(path)?.read_at(0, WINDOW_BYTES)?;
+    let head = format::content(&head);
+    if format::is_document(head) {
+        let is_whole = format::records(&sanitize::whole(head), 1).is_some_and(|records| !records.is_empty());
+        return Ok(!is_whole || by_document(head).is_some_and(|found| found.name() == dialect.name()));
+    }
+    let lines = first_lines(head);
+    let mut texts = first_objects(&lines).peekable();
+    if texts.peek().is_none() {
+        let first = head.iter().find(|byte| **byte != 0 && !byte.is_ascii_whitespace());
+        return Ok(first.is_none_or(|first| *first == b'{'));
+    }
+    // A value may have something wrong: the session may be a damaged one.
+    let is_known = |text: &str| {
+        let mut is_known = dialect.recognizes(text);
+        let read = dialect.link(text, &mut |event| {
+            is_known |= matches!(event, Event::Record(link) if link.kind != Kind::Other);
+        });
+        read.is_ok() && is_known
+    };
+    Ok(texts.any(is_known))
+}
+
 /// The dialect that keeps sessions in this database.
 fn of_database(path: &Path) -> Result<&'static dyn Dialect> {
     for dialect in dialect::all() {
@@ -141,9 +167,8 @@ fn by_content(head: &[u8], named: Option<&'static dyn Dialect>) -> Option<&'stat
     if let Some(dialect) = by_document(head) {
         return Some(dialect);
     }
-    let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    let lines: Vec<_> = lines.take(VALUES_CHECKED).map(sanitize::whole).collect();
-    let texts: Vec<&str> = lines.iter().flat_map(|line| objects(line)).take(VALUES_CHECKED).collect();
+    let lines = first_lines(head);
+    let texts: Vec<&str> = first_objects(&lines).collect();
     let asked = named.into_iter().chain(dialect::all().iter().copied());
     best(asked, |dialect| {
         let understood: usize = texts.iter().map(|text| understanding(dialect, text)).sum();
@@ -152,6 +177,15 @@ fn by_content(head: &[u8], named: Option<&'static dyn Dialect>) -> Option<&'stat
             && texts.iter().all(|text| dialect.resembles(text));
         understood.max(if usual { MARKED * texts.len() } else { 0 })
     })
+}
+
+fn first_lines(head: &[u8]) -> Vec<Cow<'_, str>> {
+    let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    lines.take(VALUES_CHECKED).map(sanitize::whole).collect()
+}
+
+fn first_objects<'a>(lines: &'a [Cow<'_, str>]) -> impl Iterator<Item = &'a str> {
+    lines.iter().flat_map(|line| objects(line)).take(VALUES_CHECKED)
 }
 
 /// The dialect of a document, which has no lines. Few dialects write documents, so that one message is enough, even one

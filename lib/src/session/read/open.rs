@@ -160,6 +160,9 @@ impl Session {
     }
 }
 
+/// How much is searched for a title at a time.
+const SEARCH_BLOCK_BYTES: usize = 64 * 1024;
+
 /// How many lines that look like titles are parsed: a conversation can be about them.
 const TITLE_LINES: usize = 32;
 
@@ -212,16 +215,41 @@ impl<'a> FileEnds<'a> {
     /// The last title in the last bytes, by a text that is in every line with one: in the smallest of `windows` that has any.
     pub(crate) fn last_title(&self, mark: &str, windows: [u64; 2]) -> Result<Option<Title>> {
         let mut until = self.size_bytes;
+        let mut searched = self.size_bytes;
         for window in windows {
+            let start = self.size_bytes.saturating_sub(window);
+            if !self.contains(mark, start, searched)? {
+                searched = start;
+                continue;
+            }
             let (bytes, from) = self.lines(window, until)?;
             let title = self.last_title_of(&lines_with(&bytes, mark), from);
             if title.is_some() {
                 return Ok(title);
             }
             // A line that is only partly in this window belongs to the next one.
-            until = from;
+            (until, searched) = (from, from);
         }
         Ok(None)
+    }
+
+    /// Whether a text begins in these bytes. They are read in blocks of one buffer, which stays in a core's own cache: nearly all
+    /// files have no title, and new memory for each costs more than reading them.
+    fn contains(&self, text: &str, from: u64, until: u64) -> Result<bool> {
+        let finder = memchr::memmem::Finder::new(text);
+        let mut block = vec![0; SEARCH_BLOCK_BYTES + text.len() - 1];
+        let mut end = until;
+        while end > from {
+            let start = end.saturating_sub(SEARCH_BLOCK_BYTES as u64).max(from);
+            // The text may begin here and end in the block that was searched before.
+            let length = (end - start) as usize + text.len() - 1;
+            let read = self.file.fill(start, &mut block[..length])?;
+            if finder.find(&block[..read]).is_some() {
+                return Ok(true);
+            }
+            end = start;
+        }
+        Ok(false)
     }
 
     /// The last title in some lines. One that a person gave wins.

@@ -55,7 +55,7 @@ impl Source {
     }
 
     /// The session, or its state in an earlier file, by the name that other files use for it.
-    pub(crate) fn named(&self, name: &str) -> Option<Source> {
+    pub fn named(&self, name: &str) -> Option<Source> {
         if self.earlier.is_empty() {
             return (self.name() == name).then(|| self.clone());
         }

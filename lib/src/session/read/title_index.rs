@@ -24,3 +24,37 @@ pub(crate) fn read(dialect: &dyn Dialect, root: &Path) -> HashMap<String, IndexT
         .filter(|title| !title.text.trim().is_empty());
     titles.map(|title| (title.session.clone(), title)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Codex;
+
+    #[test]
+    fn a_damaged_index_gives_the_titles_that_are_whole() {
+        let home = tempfile::tempdir().unwrap();
+        let sessions = home.path().join("sessions");
+        std::fs::create_dir(&sessions).unwrap();
+        let index = Codex.title_index(&sessions).unwrap();
+        let lines: &[&[u8]] = &[
+            br#"{"id":"a","thread_name":"First name","updated_at":"2026-10-02T09:00:00Z"}"#,
+            br#"{"id":"a","thread_name":"Second name"}"#,
+            br#"{"id":"b","thread_name":"  "}"#,
+            br#"{"id":7,"thread_name":"no id"}"#,
+            br#"{"id":"c","thread_name":["no","name"]}"#,
+            b"\xff\xfe not text",
+            b"[1, 2",
+            br#"{"id":"foreign","thread_name":"Of a session that is gone"}"#,
+            br#"{"id":"d","thread_name":"to"#,
+        ];
+        std::fs::write(&index, lines.join(&b'\n')).unwrap();
+        let titles = read(&Codex, &sessions);
+        assert_eq!(titles.get("a").map(|title| title.text.as_str()), Some("Second name"));
+        let mut known: Vec<&str> = titles.keys().map(String::as_str).collect();
+        known.sort_unstable();
+        assert_eq!(known, ["a", "foreign"]);
+        std::fs::remove_file(&index).unwrap();
+        std::fs::create_dir(&index).unwrap();
+        assert!(read(&Codex, &sessions).is_empty());
+    }
+}

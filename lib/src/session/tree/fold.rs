@@ -76,13 +76,30 @@ impl<'s> Fold<'s> {
             ControlKind::ReplaceAll => self.current.clear(),
             ControlKind::MissingBase(id, why) => self.missing_base = Some((id, why)),
             ControlKind::CutTurns(turns) => self.cut_turns(turns),
-            ControlKind::CutEntry(entry) => self.current.cut_from_entry(entry, &self.tree.nodes),
+            ControlKind::CutEntry(entry) => self.return_to(entry),
             ControlKind::Cut(id) => match self.tree.named(id) {
                 Some(node) => self.current.cut(node),
                 // It is before the part of the file that was read, and so is all that remains.
                 None if !self.rules.whole => self.current.clear(),
                 None => {}
             },
+        }
+    }
+
+    /// Goes back to the conversation as it was in a file before this entry, which may have left the current one.
+    fn return_to(&mut self, entry: u32) {
+        let file = |at: u32| self.skeleton.entries[at as usize].place.file;
+        let of_file = |node: &Node| entry > 0 && node.first < entry && file(node.first) == file(entry - 1);
+        let is_link = |node: &Node| is_link(&self.skeleton.entries[node.entry as usize]);
+        let tip = self.tree.nodes.iter().rposition(|node| of_file(node) && is_link(node)).map(|tip| tip as NodeIx);
+        match tip.filter(|tip| !self.current.holds(*tip)) {
+            None => self.current.cut_from_entry(entry, &self.tree.nodes),
+            Some(tip) => {
+                let mut records: Vec<NodeIx> = self.tree.lineage(tip).collect();
+                records.reverse();
+                self.current.clear();
+                records.into_iter().for_each(|node| self.current.add(node));
+            }
         }
     }
 

@@ -177,8 +177,10 @@ impl Tree {
         let newest = (0..self.nodes.len() as NodeIx).max_by_key(|node| (rank(*node), last_seen(*node)))?;
         match rank(newest) {
             2 if !current.shortened => Some(newest),
-            // A record that left the conversation is not its head, unless nothing is left.
-            2 => current.tip().or(rules.whole.then_some(newest)),
+            // A record that left the conversation is not its head. If nothing is left, what stands last in the file is.
+            2 => current.tip().or_else(|| {
+                (0..self.nodes.len() as NodeIx).filter(|_| rules.whole).max_by_key(|node| last_seen(*node))
+            }),
             _ => rules.whole.then_some(newest),
         }
     }

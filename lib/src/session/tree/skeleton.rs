@@ -65,6 +65,8 @@ impl Flags {
     pub(crate) const MESSAGE: Flags = Flags(256);
     /// It only states something about the message before it.
     pub(crate) const STATE: Flags = Flags(512);
+    /// It is a copy of a record of the session that this one was forked from.
+    pub(crate) const COPIED: Flags = Flags(1024);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -293,6 +295,10 @@ impl Skeleton {
             // Facts in files beside the log do not count.
             Event::Facts(_) | Event::Title { .. } | Event::Summary { .. } if value.file > 0 && !self.has_segments => {}
             Event::Facts(mut about) => {
+                let is_copy = |entry: &&Entry| entry.kind != Kind::Header && value.holds(entry.place);
+                if about.forked_from.is_some() && self.entries.last().filter(is_copy).is_some() {
+                    self.flag_last(Flags::COPIED);
+                }
                 about.model = about.model.filter(|model| self.names_model(model));
                 let is_beside = |entry: &Entry| entry.kind == Kind::Attachment && entry.flags.has(Flags::SIDE);
                 if let Some(model) = &about.model

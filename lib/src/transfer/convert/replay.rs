@@ -14,6 +14,7 @@ use hashbrown::{HashMap, HashSet};
 use super::answers::{answers, costs_of, joined};
 use super::pairing::Pairing;
 use super::replay_host::ReplayHost;
+use super::sent::Sent;
 use super::{Conversion, LossRow};
 use crate::dialect::writer::{Shape, WriteUnit};
 use crate::model::error::{Error, Result};
@@ -107,6 +108,7 @@ struct Replay<'s> {
     /// The records of the turn that the recorder holds until it ends.
     held: Vec<RecordRef<'s>>,
     pairing: Pairing,
+    sent: Sent<'s>,
     path: SinglePath,
     title: CurrentTitle,
     /// The last record that was written and can have children, and the last one outside sidechains.
@@ -149,6 +151,7 @@ impl<'s> Replay<'s> {
         let group = |first: &RecordRef<'s>| answers.get(&first.order()).cloned().unwrap_or_else(|| vec![*first]);
         records.iter().for_each(|record| self.pairing.expect(*record));
         self.costs = costs_of(records, &first_of);
+        self.sent = Sent::of(records)?;
         let mut is_replayed: HashSet<usize> = HashSet::new();
         for record in records {
             // A record that precedes its parent waits for it; a cycle is cut where it is entered.
@@ -170,7 +173,11 @@ impl<'s> Replay<'s> {
 
     /// Replays one record, or one answer that the source wrote as several.
     fn replay_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
-        let mut body = joined(group)?;
+        if self.sent.is_in_prompt(first) {
+            self.pass_over(group);
+            return Ok(());
+        }
+        let mut body = self.sent.settle(joined(group)?, group)?;
         self.fill_in(&mut body, first)?;
         let mut repairs = self.pairing.repair(&mut body, group);
         repairs.losses.drain(..).for_each(|(kind, what)| self.lose(first, kind, what));

@@ -12,8 +12,9 @@ use jiff::Timestamp;
 use memchr::memmem;
 use rayon::prelude::*;
 
+use super::name::split_dialect;
 use super::{Lookup, Match, NameError};
-use crate::dialect;
+use crate::dialect::Dialect;
 use crate::model::error::{Error, Result};
 use crate::model::record::SessionId;
 use crate::session::read::files::head_of;
@@ -99,11 +100,8 @@ struct Wanted<'a> {
 
 impl<'a> Wanted<'a> {
     fn parse(typed: &'a str, name: &'a str) -> Wanted<'a> {
-        let (dialect, prefix) = match name.split_once(':') {
-            Some((dialect, prefix)) if dialect::named(dialect).is_some() => (Some(dialect), prefix),
-            _ => (None, name),
-        };
-        Wanted { typed, name, dialect, prefix }
+        let (dialect, prefix) = split_dialect(name);
+        Wanted { typed, name, dialect: dialect.map(Dialect::name), prefix }
     }
 
     fn is_dialect(&self, source: &Source) -> bool {

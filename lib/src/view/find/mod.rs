@@ -10,7 +10,9 @@ mod name;
 mod path;
 mod places;
 mod scope;
+mod unsupported;
 
 pub use name::{Location, Lookup, Match, NameError, Named, SessionName};
 pub use places::{Listing, Places};
 pub use scope::{InScope, ProjectScope, Scope, parse_time};
+pub use unsupported::{Unsupported, unsupported};

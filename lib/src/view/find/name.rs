@@ -1,4 +1,5 @@
-//! What people type for a session: an id or a unique prefix, `@`, `@~1`, `DIALECT:PREFIX`, a path, `-`; with `#RECORD` a record in it.
+//! What people type for a session: an id or a unique prefix, `@`, `@~1`, `DIALECT:@`, `DIALECT:PREFIX`, a path, `-`; with `#RECORD` a
+//! record in it.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -6,6 +7,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 
 use super::{Places, Scope, by_id, path};
+use crate::dialect::{self, Dialect};
 use crate::model::error::Error;
 use crate::model::record::SessionId;
 use crate::session::read::open::ReadOptions;
@@ -92,7 +94,7 @@ pub enum NameError {
         /// Every match.
         matches: Vec<Match>,
     },
-    /// It begins with `@` and is neither `@` nor `@~N`.
+    /// It begins with `@` or `DIALECT:@`, and neither nothing nor `~N` follows.
     #[error("{0:?} is not a session name")]
     Malformed(String),
     /// `@~N` counts further back than there are sessions.
@@ -163,9 +165,15 @@ impl SessionName {
         if name == "-" {
             return Ok(Named { location: Location::Stdin, record });
         }
-        if let Some(back) = name.strip_prefix('@') {
+        let (of_dialect, rest) = split_dialect(name);
+        if let Some(back) = rest.strip_prefix('@') {
             let back = steps_back(back).ok_or_else(|| NameError::Malformed(name.to_owned()))?;
-            return Ok(Named { location: newest(back, lookup, unreadable)?.into(), record });
+            let chosen = lookup.places.dialect;
+            if chosen.zip(of_dialect).is_some_and(|(chosen, of)| chosen.name() != of.name()) {
+                return Err(NameError::NotFound(name.to_owned()));
+            }
+            let places = &Places { dialect: of_dialect.or(chosen), ..lookup.places.clone() };
+            return Ok(Named { location: newest(back, Lookup { places, ..lookup }, unreadable)?.into(), record });
         }
         match by_id::find(&self.typed, name, lookup, unreadable) {
             Ok(by_id::Found { source, is_whole_name }) => {
@@ -184,7 +192,8 @@ impl FromStr for SessionName {
     type Err = &'static str;
 
     fn from_str(typed: &str) -> Result<SessionName, &'static str> {
-        if typed.is_empty() {
+        let has_no_id = || typed.strip_suffix(':').is_some_and(|dialect| dialect::named(dialect).is_some());
+        if typed.is_empty() || has_no_id() {
             Err("the name of a session is empty")
         } else {
             Ok(SessionName { typed: typed.to_owned() })
@@ -214,6 +223,12 @@ fn in_file(session: &str, count: usize) -> String {
     }
 }
 
+/// Separates the dialect from `DIALECT:NAME`. Ids are other programs' strings: what is before the colon may not be a dialect.
+pub(super) fn split_dialect(name: &str) -> (Option<&'static dyn Dialect>, &str) {
+    let split = name.split_once(':').and_then(|(dialect, name)| Some((dialect::named(dialect)?, name)));
+    split.map_or((None, name), |(dialect, name)| (Some(dialect), name))
+}
+
 /// How many sessions back from the newest: `@` is 0, `@~` is 1, `@~2` is 2. Takes what follows the `@`.
 fn steps_back(text: &str) -> Option<usize> {
     match text.strip_prefix('~') {
@@ -227,7 +242,7 @@ fn steps_back(text: &str) -> Option<usize> {
 /// The newest session in scope that is not a sub-agent's, or one before it.
 fn newest(back: usize, lookup: Lookup<'_>, unreadable: &mut Vec<Error>) -> Result<Source, NameError> {
     let sources = by_id::readable(lookup.places.sources(), unreadable);
-    let mut listing = lookup.places.describe(sources, lookup.now, Depth::Windows, &|| {});
+    let mut listing = lookup.places.describe(sources, lookup.now, Depth::Ends, &|| {});
     unreadable.append(&mut listing.unreadable);
     let found = lookup.scope.select(listing.sessions, &lookup.places.home.cwd);
     let mut sources: Vec<Source> = Vec::new();

@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
+use hashbrown::HashSet;
 use jiff::Timestamp;
 use rayon::prelude::*;
 
@@ -54,12 +55,11 @@ impl Places {
         by_id::with_id(sources, session, now, &mut Vec::new())
     }
 
-    /// The folders that hold sessions, whether they exist or not.
+    /// The folders that hold sessions, whether they exist or not, in the order of the dialects.
     pub fn roots(&self) -> Vec<PathBuf> {
-        let mut roots: Vec<PathBuf> = self.layouts().into_iter().map(|(_, layout)| layout.root).collect();
-        roots.sort();
-        roots.dedup();
-        roots
+        let mut known = HashSet::new();
+        let roots = self.layouts().into_iter().map(|(_, layout)| layout.root);
+        roots.filter(|root| known.insert(root.clone())).collect()
     }
 
     /// Finds the session that `source` continues: in the same store, else in these places. Nothing is walked until it is called.
@@ -85,10 +85,7 @@ impl Places {
     ) -> Listing {
         let projects = Projects::default();
         let describe = |source: &Source| {
-            let find = self.finder(source);
-            let project = |cwd: &Path| projects.of(cwd);
-            let reading = ReadOptions { find: &find, project: &project, ..ReadOptions::plain(now) };
-            let row = listing::row(source, &reading, depth);
+            let row = self.row(source, &projects, now, depth);
             on_described();
             row
         };
@@ -101,8 +98,30 @@ impl Places {
             }
         }
         listing::entitle(&mut sessions.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
-        sessions.sort_by(|(a, _), (b, _)| b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path)));
+        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
         Listing { sessions, unreadable }
+    }
+
+    /// Completes descriptions that were made of [`Depth::Ends`]: reads the newest sessions whole, as far as
+    /// [`listing::WHOLE_SESSION_BYTES`] and [`listing::WHOLE_LIST_BYTES`] allow, and searches the others for their titles.
+    /// Those that cannot be read keep their descriptions. They are in the order of a list again.
+    pub fn complete(&self, sessions: &mut [(SessionRow, Source)], now: Timestamp) -> Vec<Error> {
+        let affordable = listing::affordable(&sessions.iter().map(|(row, _)| row).collect::<Vec<_>>());
+        let affordable: HashSet<usize> = affordable.into_iter().collect();
+        let projects = Projects::default();
+        let complete = |(at, (row, source)): (usize, &mut (SessionRow, Source))| match affordable.contains(&at) {
+            true => self.row(source, &projects, now, Depth::Whole).map(|whole| listing::replace(row, whole)),
+            false => listing::search_title(row, source, &ReadOptions::plain(now)),
+        };
+        let unreadable = sessions.par_iter_mut().enumerate().map(complete).filter_map(Result::err).collect();
+        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
+        unreadable
+    }
+
+    fn row(&self, source: &Source, projects: &Projects, now: Timestamp, depth: Depth) -> Result<SessionRow> {
+        let find = self.finder(source);
+        let project = |cwd: &Path| projects.of(cwd);
+        listing::row(source, &ReadOptions { find: &find, project: &project, ..ReadOptions::plain(now) }, depth)
     }
 
     fn layouts(&self) -> Vec<(&'static dyn Dialect, Layout)> {

@@ -175,6 +175,8 @@ impl ItemWriter<'_> {
     fn result(&self, result: &ToolResult, custom: bool, out: &mut ViewOutput<'_>) -> Value {
         let kind = if custom { "custom_tool_call_output" } else { "function_call_output" };
         let output = match given(result).as_slice() {
+            // With all that the agent recorded about a picture.
+            _ if self.own && is_recorded_list(&result.output) => result.output.clone(),
             [] => "".into(),
             // A list that the agent recorded stays one.
             [Part::Text(text)] if !self.own || !result.output.is_array() => Value::from(text.text.clone()),
@@ -207,6 +209,12 @@ impl ItemWriter<'_> {
         }
         self.text(&out.file_as_text(file, self.turn))
     }
+}
+
+/// Whether an output is a list of pieces that the API itself knows.
+fn is_recorded_list(output: &Value) -> bool {
+    let is_known = |piece: &Value| matches!(piece["type"].as_str(), Some("input_text" | "input_image"));
+    output.as_array().is_some_and(|pieces| !pieces.is_empty() && pieces.iter().all(is_known))
 }
 
 /// A call that the provider ran, as the agent keeps it.

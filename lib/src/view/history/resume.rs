@@ -61,7 +61,7 @@ pub fn resume_notice(session: &Session, head: RecordRef<'_>) -> String {
 pub(super) fn notice(session: &Session, head: RecordRef<'_>, branch: &Branch<'_>, state: State) -> String {
     let last = head.at().or_else(|| session.updated());
     let from = last.map(|at| format!(" from {at:.0}")).unwrap_or_default();
-    let count = Conversation::new(branch).len();
+    let count = Conversation::new(branch).message_count();
     let plural = if count == 1 { "" } else { "s" };
     format!("Resumed session{from}: {count} message{plural}, {}.", how_it_ended(branch, state))
 }
@@ -74,11 +74,14 @@ fn how_it_ended(branch: &Branch<'_>, state: State) -> String {
             Some(Kind::Assistant) => "it continues after its last answer".to_owned(),
             Some(Kind::Compaction) => "it continues after the summary of what came before".to_owned(),
             Some(_) => "it continues after its last message".to_owned(),
-            None => "there is no content for a model in it".to_owned(),
+            None => "nobody has asked anything yet".to_owned(),
         },
         (State::InterruptedPrompt, _) => "the last prompt has no answer yet".to_owned(),
         (State::InterruptedTurn, 0) if last == Some(Kind::Assistant) && is_cut_off(branch) => {
             "the last answer was interrupted: it is cut off".to_owned()
+        }
+        (State::InterruptedTurn, 0) if last == Some(Kind::Assistant) && is_stopped(branch) => {
+            "the last answer was interrupted: somebody stopped it, or an error did".to_owned()
         }
         (State::InterruptedTurn, 0) if last == Some(Kind::Assistant) => {
             "the last answer was interrupted: nothing follows its thinking".to_owned()
@@ -96,6 +99,12 @@ fn how_it_ended(branch: &Branch<'_>, state: State) -> String {
             "a record of this conversation is missing: the model may not see what came before it".to_owned()
         }
     }
+}
+
+/// Whether the agent reports after the last answer that it did not come to its end.
+fn is_stopped(branch: &Branch<'_>) -> bool {
+    let after = branch.records.iter().rev().take_while(|record| !record.kind().is_dialogue());
+    after.into_iter().any(|record| record.is_failure())
 }
 
 /// Whether the last answer is marked as cut off.

@@ -179,7 +179,7 @@ fn is_in_scope(
 ) -> Option<bool> {
     let find = places.finder(source);
     let reading = ReadOptions { find: &find, ..ReadOptions::plain(now) };
-    let row = match listing::row(source, &reading, Depth::Windows) {
+    let row = match listing::row(source, &reading, Depth::Ends) {
         Ok(row) => row,
         // Following it reports why it cannot be read.
         Err(_) => return project.is_none().then_some(true),

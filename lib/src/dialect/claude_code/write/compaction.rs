@@ -66,7 +66,8 @@ impl Record<'_> {
                 (Body::Assistant(content), _) => self.answer(content),
                 // Context that the agent generates anew was not sent to the model again.
                 (Body::Attachment(context), _) if !context.to_model => self.losses().dropped(Kind::Attachment),
-                (Body::System(_), _) | (_, None) => self.losses().dropped(Lost::ReplacedHistory),
+                (Body::System(notice), _) if !notice.to_model => self.losses().dropped(Lost::ReplacedHistory),
+                (_, None) => self.losses().dropped(Lost::ReplacedHistory),
                 (_, Some(content)) if Some(index) == at => {
                     let summary = self.message_content(content);
                     self.chain.own(summary.map(summary_line));

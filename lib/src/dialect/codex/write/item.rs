@@ -15,6 +15,9 @@ use crate::model::wire::{self, file_words, media_type_of, own_result};
 /// The longest name and id of a call that the API accepts.
 pub(super) const NAME_CHARS: usize = 64;
 
+/// The kind of a piece that an agent added for the model.
+const AGENT_TEXT: &str = "scrollback.context";
+
 impl Record<'_> {
     /// A prompt, and the event without which Codex does not list the session.
     pub(super) fn prompt(&mut self, content: &Content) {
@@ -36,17 +39,19 @@ impl Record<'_> {
         self.event(json!({"type": "user_message", "message": text}));
     }
 
-    /// A message that is sent to the model again and that no person typed.
+    /// A message that is sent to the model again and that no person typed. Codex has no such kind, and sends those that it does
+    /// not know.
     pub(super) fn message_to_model(&mut self, content: &Content, kind: Kind) {
         let pieces = self.pieces(&content.parts);
         if pieces.is_empty() {
             return self.losses().dropped(kind);
         }
+        let kinds = vec![AGENT_TEXT; pieces.len()];
         let mut message = json!({"type": "message", "role": "user", "content": pieces});
         if is(&message, context::is_prompt) || !is(&message, context::is_kept) {
-            message["role"] = "developer".into();
-            self.losses().renamed(kind);
+            message["internal_chat_message_metadata_passthrough"] = json!({"content_item_kinds": kinds});
         }
+        self.losses().renamed_if(content.instructs || kind == Kind::System, Lost::Instruction);
         self.item(message);
         self.losses().dropped_besides_parts(content, &[]);
     }

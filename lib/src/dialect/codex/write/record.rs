@@ -20,6 +20,9 @@ pub(super) fn lines(draft: &NewRecord<'_>) -> Written {
     record.written
 }
 
+/// Codex's word for an error of a kind that it does not know.
+const FAILURE: &str = "other";
+
 /// A record while its lines are built.
 pub(super) struct Record<'d> {
     draft: &'d NewRecord<'d>,
@@ -139,9 +142,17 @@ impl Record<'_> {
             let has_state = content.todos.is_some() || content.thinking.is_some();
             return self.losses().dropped_if(!has_state, Kind::System);
         }
-        let message = if text.is_empty() { failure.unwrap_or_default() } else { &text };
-        self.event(json!({"type": if failure.is_some() { "error" } else { "warning" }, "message": message}));
-        self.losses().renamed(if failure.is_some() { Lost::Error } else { Kind::System.into() });
+        let Some(failure) = failure else {
+            self.event(json!({"type": "warning", "message": text}));
+            return self.losses().renamed(Kind::System);
+        };
+        // A turn that ended in an error, which Codex does not send.
+        let message = if text.is_empty() { failure } else { &text };
+        let error = json!({"message": message, "codex_error_info": FAILURE});
+        let end =
+            json!({"type": "task_complete", "turn_id": self.draft.id, "last_agent_message": null, "error": error});
+        self.push("event_msg", end, Names::Place);
+        self.losses().renamed_if(failure != FAILURE, Lost::ErrorKind);
     }
 
     fn title(&mut self, title: &Title) {

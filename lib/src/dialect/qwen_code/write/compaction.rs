@@ -38,7 +38,8 @@ impl Record {
             (Body::Assistant(content), _) => record.answer(content),
             // Context that the agent generates anew was not sent to the model again.
             (Body::Attachment(context), _) if !context.to_model => record.losses().dropped(Kind::Attachment),
-            (Body::System(_), _) | (_, None) => record.losses().dropped(Lost::ReplacedHistory),
+            (Body::System(notice), _) if !notice.to_model => record.losses().dropped(Lost::ReplacedHistory),
+            (_, None) => record.losses().dropped(Lost::ReplacedHistory),
             (_, Some(content)) => record.prompt(content, Author::Person),
         }
         let (lines, losses) = record.chain.into_fields();

@@ -16,6 +16,7 @@ use crate::model::record::SessionId;
 use crate::session::Session;
 use crate::transfer::convert::pairing::Pairing;
 use crate::transfer::convert::replay_host::{ReplayHost, derived_id};
+use crate::transfer::convert::sent::Sent;
 use crate::write::recorder::{Cursor, Durability, Log, Mode, Options, Place, Recorder};
 use crate::write::store::{NewSession, Store};
 
@@ -77,6 +78,7 @@ impl<'s> Replay<'s> {
             costs: HashMap::new(),
             held: Vec::new(),
             pairing: Pairing::default(),
+            sent: Sent::default(),
             path: SinglePath::default(),
             title: CurrentTitle::of(session),
             last_link: None,

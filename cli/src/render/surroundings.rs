@@ -1,0 +1,111 @@
+//! What belongs to a message and is not in it: the time and the tokens of its turn, files that came along, and compactions that kept it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use scrollback::model::{Body, Display, Kind, Part, Role, Usage};
+use scrollback::view::Conversation;
+use scrollback::view::tool_view::data_url_bytes;
+
+use super::message::Around;
+use super::transcript::Transcript;
+use crate::failure::Failure;
+
+/// The surroundings of the messages of a transcript.
+pub(crate) struct Surroundings {
+    /// By the order of the record.
+    usage: BTreeMap<usize, Usage>,
+    files: BTreeMap<usize, Vec<String>>,
+    /// Dividers of compactions, each before the first message that the model still sees.
+    dividers: BTreeMap<usize, Vec<Part>>,
+    /// The records of those compactions.
+    moved: Vec<String>,
+}
+
+impl Surroundings {
+    /// Looks around the messages in a range. Only compactions and attachments are read.
+    pub(crate) fn find(transcript: &Transcript<'_>, range: Range<usize>) -> Result<Surroundings, Failure> {
+        let conversation = transcript.conversation;
+        let (mut dividers, mut moved): (BTreeMap<usize, Vec<Part>>, Vec<String>) = Default::default();
+        for at in range.clone() {
+            for record in conversation.records(at).filter(|record| record.kind() == Kind::Compaction) {
+                let Body::Compaction(compaction) = record.body()? else { continue };
+                if compaction.preserved.is_empty() || compaction.preserved_first {
+                    continue;
+                }
+                // Messages that were kept stand above the divider, next to one another.
+                let is_kept = |at: &usize| {
+                    conversation.records(*at).any(|kept| compaction.preserved.iter().any(|id| id.as_str() == kept.id()))
+                };
+                let first = (range.start..=at).rev().take_while(|at| is_kept(at)).last();
+                let Some(first) = first.filter(|first| *first > range.start) else { continue };
+                let Some(message) = conversation.message(at).transpose()? else { continue };
+                let id = record.id().into_owned();
+                let divider = message.parts.into_iter().find(|part| is_divider_of(part, &id));
+                if let Some(divider) = divider {
+                    dividers.entry(first).or_default().push(divider);
+                    moved.push(id);
+                }
+            }
+        }
+        let usage = transcript.session.usage_by_record(&transcript.branch.records);
+        Ok(Surroundings { usage, files: files(transcript, range)?, dividers, moved })
+    }
+
+    /// The dividers of compactions that kept this message and what follows it.
+    pub(crate) fn dividers_before(&self, at: usize) -> impl Iterator<Item = &Part> {
+        self.dividers.get(&at).into_iter().flatten()
+    }
+
+    /// The surroundings of one message.
+    pub(crate) fn of(&self, at: usize, conversation: &Conversation<'_, '_>) -> Around {
+        let is_answer = conversation.role(at) == Some(Role::Assistant);
+        let mut usage: Option<Usage> = None;
+        for cost in conversation.records(at).filter_map(|record| self.usage.get(&record.order())) {
+            usage.get_or_insert_default().add(*cost);
+        }
+        // A turn lasts from the prompt to its last record; a compaction or a rewind comes after it.
+        let is_between =
+            |kind: Kind| matches!(kind, Kind::Compaction | Kind::Rewind | Kind::Restore | Kind::Attachment);
+        let of_turn = |at: usize| conversation.records(at).filter(|record| !is_between(record.kind()));
+        let times = |at: usize| of_turn(at).filter_map(|record| record.at());
+        let start = at.checked_sub(1).and_then(|before| times(before).max());
+        let duration = start.zip(times(at).max()).filter(|_| is_answer);
+        let duration_ms = duration.and_then(|(start, end)| u64::try_from(end.duration_since(start).as_millis()).ok());
+        let under = self.files.get(&at).cloned().unwrap_or_default();
+        Around { under, duration_ms, usage: usage.filter(|_| is_answer), moved: self.moved.clone() }
+    }
+}
+
+fn is_divider_of(part: &Part, record: &str) -> bool {
+    matches!(part, Part::Data(data) if data.kind == "compaction" && data.data["record"] == record)
+}
+
+/// Files that the agent attached to a prompt, by the message before them.
+fn files(transcript: &Transcript<'_>, range: Range<usize>) -> Result<BTreeMap<usize, Vec<String>>, Failure> {
+    let conversation = transcript.conversation;
+    let in_message = range.clone().flat_map(|at| conversation.records(at).map(move |record| (record.order(), at)));
+    let in_message: HashMap<usize, usize> = in_message.collect();
+    let mut files: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut before = None;
+    for record in &transcript.branch.records {
+        let at = in_message.get(&record.order()).copied();
+        before = at.or(before);
+        let Some(last) = before.filter(|_| at.is_none() && record.kind() == Kind::Attachment) else { continue };
+        if let Body::Attachment(content) = record.body()? {
+            let lines = files.entry(last).or_default();
+            match &content.display {
+                Some(Display::Notification { text }) => lines.push(format!("⎘ {text}")),
+                _ => lines.extend(content.parts.iter().filter_map(file)),
+            }
+        }
+    }
+    Ok(files)
+}
+
+/// A file that came along: its name, its type and its size.
+fn file(part: &Part) -> Option<String> {
+    let Part::File(file) = part else { return None };
+    let size = data_url_bytes(&file.url).map(|bytes| format!(", {bytes} bytes")).unwrap_or_default();
+    Some(format!("⎘ {} ({}{size})", file.filename.as_deref().unwrap_or("file"), file.media_type))
+}

@@ -1,0 +1,222 @@
+//! `show` beside the screens of real agents: what a person saw there is in the transcript. And hostile calls: bounded and harmless.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use support::TestEnv;
+
+fn oracle() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../lib/tests/oracle")
+}
+
+/// The transcript of a sample, after it was recorded.
+fn show(sample: &str, options: &[&str]) -> String {
+    let folder = oracle().join(sample);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "jsonl"));
+    files.sort();
+    let env = TestEnv::new();
+    let mut command = env.command(&[&["show", files[0].to_str().unwrap()], options].concat());
+    command.env("SCROLLBACK_NOW", "2026-11-18T12:00:00Z");
+    env.ran(command, b"").out
+}
+
+#[track_caller]
+fn has_in_order(shown: &str, expected: &[&str]) {
+    let mut rest = shown;
+    for piece in expected {
+        let Some(at) = rest.find(piece) else { panic!("{piece:?} is missing, or not in its place:\n{shown}") };
+        rest = &rest[at + piece.len()..];
+    }
+}
+
+#[test]
+fn what_claude_code_shows_is_shown() {
+    has_in_order(
+        &show("claude/mention", &[]),
+        &[
+            "@README.md Explain",
+            "Read README.md (2 lines)",
+            "@red.png What",
+            "red.png (image/png, 75 bytes)",
+            "A red square.",
+        ],
+    );
+    let compact = show("claude/compact", &[]);
+    has_in_order(
+        &compact,
+        &[
+            "── compacted (manual)",
+            "Start with the empty cart",
+            "/compact keep the names",
+            "Compacted (ctrl+o",
+            "Read cart.py (7 lines)",
+        ],
+    );
+    assert_eq!(compact.matches("Start with the empty cart").count(), 1, "{compact}");
+    assert!(!compact.contains('␛'), "{compact}");
+    has_in_order(
+        &show("claude/rewind-conv-end", &[]),
+        &[
+            "✓ Write  notes.txt · ok · +3\n    + alpha\n    + beta\n    + gamma\n",
+            "· ok · +1 −1\n    - beta\n    + BETA\n",
+        ],
+    );
+    has_in_order(
+        &show("claude/queued-tool", &[]),
+        &[" · 5 s\n", "$ echo short-suite", " · ok\n    short-suite\n    short-done\n"],
+    );
+    has_in_order(&show("claude/esc-tool", &[]), &["⊘ $ echo suite-started", "· denied\n", "── interrupted"]);
+    has_in_order(
+        &show("claude/subagent", &[]),
+        &["✓ Agent  sub task", "scrollback show agent-", "Agent \"sub task\" finished"],
+    );
+    has_in_order(
+        &show("claude/summarize-from", &[]),
+        &["notes.txt is there.", "── compacted", "Edit  notes.txt · failed"],
+    );
+    let clear = show("claude/clear", &[]);
+    assert!(!clear.contains("<local-command-stdout>"), "{clear}");
+}
+
+#[test]
+fn what_codex_shows_is_shown() {
+    has_in_order(
+        &show("codex/approve-deny", &[]),
+        &[
+            "✓ $ echo escalated > esc.txt; cat esc.txt · ok\n    escalated\n",
+            "✗ $ rm -f esc.txt",
+            "failed",
+            "aborted by user",
+            "── interrupted",
+        ],
+    );
+    has_in_order(
+        &show("codex/bang", &[]),
+        &["! echo hello-from-bang", "hello-from-bang\n  oops\n", "! ls", "README.md\n"],
+    );
+    let compact = show("codex/compact", &[]);
+    has_in_order(&compact, &["✓ $ echo ran-it", "\n    ran-it\n", "It ran.", "── compacted"]);
+    assert!(!compact.contains("<analysis>"), "the compaction's answer is its summary:\n{compact}");
+    has_in_order(&show("codex/error", &[]), &["  ✗ {\"type\": \"error\"", "\n    "]);
+    let shown = show("codex/esc-stream", &[]);
+    assert!(!shown.contains("▌ assistant"), "an interruption has no author:\n{shown}");
+    has_in_order(&show("codex/chat-rename", &[]), &["gpt-5.5", " in, ", " out · <1 s"]);
+}
+
+#[test]
+fn what_qwen_code_shows_is_shown() {
+    has_in_order(
+        &show("qwen/approve-deny", &[]),
+        &["✓ $ echo ran-it > ran.txt; cat ran.txt · ok\n    ran-it\n", "⊘ $ rm -rf build-output", "denied"],
+    );
+    has_in_order(
+        &show("qwen/rewind", &[]),
+        &["write_file  notes.txt · ok · +3", "+ alpha\n    + beta\n    + gamma\n", "── rewound"],
+    );
+    let compress = show("qwen/compress", &[]);
+    has_in_order(&compress, &["1006 → 51 tokens", "/compress"]);
+    assert!(!compress.contains("▌ system"), "a message without content has no header:\n{compress}");
+}
+
+#[test]
+fn the_last_words_of_a_sub_agent_are_folded_into_its_call() {
+    let env = TestEnv::new();
+    let folder = env.home().join(".codex/sessions/2026/11/15");
+    std::fs::create_dir_all(&folder).unwrap();
+    for file in std::fs::read_dir(oracle().join("codex/codexsub__01-continue"))
+        .unwrap()
+        .map(|file| file.unwrap().path())
+    {
+        if file.extension().is_some_and(|ending| ending == "jsonl") {
+            std::fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
+        }
+    }
+    let shown = env.run(&["show", "01a1e0f7-402c"]).out;
+    has_in_order(&shown, &["✓ spawn_agent  Look about.", "· ok\n", "└ sub-agent: scrollback show 01a1e0f7-417c"]);
+    let words = env.run(&["show", "01a1e0f7-417c", "--last", "1"]).out;
+    let last = words.trim_end().lines().last().unwrap().trim();
+    assert!(!last.is_empty() && shown.contains(last), "{last:?} is not in\n{shown}");
+}
+
+#[test]
+fn a_sub_agent_of_qwen_code_is_found_by_the_call_that_its_own_file_names() {
+    let env = TestEnv::new();
+    let project = env.home().join(".qwen/projects/-w");
+    let (parent, child) = ("5e551000-0000-4000-8000-000000000001", "agent-explore-c1");
+    let children = project.join("subagents").join(parent);
+    std::fs::create_dir_all(&children).unwrap();
+    std::fs::create_dir_all(project.join("chats")).unwrap();
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/qwen-code/sub-agent");
+    for ending in ["jsonl", "meta.json"] {
+        std::fs::copy(corpus.join(format!("{child}.{ending}")), children.join(format!("{child}.{ending}"))).unwrap();
+    }
+    let line = |id: &str, parent_id: &str, kind: &str, message: &str| {
+        let at = "2026-11-10T09:00:00.000Z";
+        format!(
+            r#"{{"uuid":"{id}","parentUuid":{parent_id},"sessionId":"{parent}","timestamp":"{at}","type":"{kind}","cwd":"/w","version":"0.24.4","message":{message}}}"#
+        )
+    };
+    let call = r#"{"role":"model","parts":[{"functionCall":{"id":"c1","name":"agent","args":{"description":"look about","prompt":"Look","subagent_type":"explore"}}}]}"#;
+    let result = r#"{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"agent","response":{"output":"The parent's copy"}}}]}"#;
+    let lines = [
+        line("u1", "null", "user", r#"{"role":"user","parts":[{"text":"Go"}]}"#),
+        line("a1", "\"u1\"", "assistant", call),
+        line("r1", "\"a1\"", "tool_result", result),
+    ];
+    std::fs::write(project.join("chats").join(format!("{parent}.jsonl")), lines.join("\n")).unwrap();
+    let shown = env.run(&["show", parent]).out;
+    has_in_order(&shown, &["✓ agent  look about (explore) · ok\n", "└ sub-agent: scrollback show agent-explore-c1\n"]);
+}
+
+/// A session of one call.
+fn with_call(env: &TestEnv, input: &str, output: &str) {
+    let mut lines = String::new();
+    let call =
+        format!(r#"{{"role":"assistant","content":"","toolCalls":[{{"id":"c1","name":"x","arguments":{input}}}]}}"#);
+    writeln!(
+        lines,
+        r#"{{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s1","message":{{"role":"user","content":"Go"}}}}"#
+    )
+    .unwrap();
+    writeln!(lines, r#"{{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"s1","message":{call}}}"#)
+        .unwrap();
+    writeln!(lines, r#"{{"type":"tool_result","uuid":"r1","parentUuid":"a1","sessionId":"s1","toolResults":[{{"toolCallId":"c1","toolName":"x","content":{output}}}]}}"#).unwrap();
+    env.session("s1", &lines);
+}
+
+#[test]
+fn hostile_calls_are_bounded_and_harmless() {
+    let text = |text: &str| serde_json::to_string(text).unwrap();
+    let many_lines = |word: &str| text(&format!("{word} \u{1b}[2J\n").repeat(1 << 20));
+    let hunks =
+        format!("*** Begin Patch\n*** Update File: a\u{1b}]0;x\u{7}\n{}*** End Patch", "@@\n-a\n+b\n".repeat(100_000));
+    let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+    let cases = [
+        (
+            format!(r#"{{"path":"a\u001b[31m\r\n","old":{},"new":{}}}"#, many_lines("old"), many_lines("new")),
+            r#""ok""#.to_owned(),
+        ),
+        (text(&hunks), r#""ok""#.to_owned()),
+        (format!(r#"{{"a":{deep},"b\u0007":"\u009b2J"}}"#), many_lines("out")),
+        (r#"{"command":"ls \u001b[2J\u0007"}"#.to_owned(), many_lines("\u{1b}[31mout")),
+        (r#"{"todos":[{"content":"\u001b[2J","status":"completed"}]}"#.to_owned(), r#""ok""#.to_owned()),
+    ];
+    for (input, output) in cases {
+        let env = TestEnv::new();
+        with_call(&env, &input, &output);
+        for options in [&["show", "s1"][..], &["show", "s1", "--full"]] {
+            let start = Instant::now();
+            let shown = env.run(options).out;
+            let begins = &input[..input.len().min(60)];
+            assert!(start.elapsed() < Duration::from_secs(60), "{begins}: {:?}", start.elapsed());
+            assert!(shown.contains("· ok"), "{begins}:\n{}", &shown[..shown.len().min(2000)]);
+            assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{begins}: a control character is printed");
+            assert!(shown.len() < 2_000_000, "{begins}: {} bytes", shown.len());
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What a tool call does, as people see it: it runs a command, changes files, updates the task list, starts a sub-agent, or does anything else.
+//!
+//! The shape of the input decides, not the name of the tool: agents call the same thing differently, and a converted session keeps the names
+//! of its source. Everything is borrowed from the call, and a change has a limited number of lines, however large the call is.
+
+mod change;
+mod diff;
+mod patch;
+mod result;
+mod shell;
+
+#[cfg(test)]
+mod tests;
+
+pub use change::{Changes, DiffLine, FileAction, FileChange, Hunk, Sign};
+pub use result::{data_url_bytes, result_text};
+pub use shell::ShellRun;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::model::message::{ToolPart, ToolState};
+use crate::model::named_enum;
+
+/// What a call does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum ToolView<'a> {
+    /// It runs a command.
+    Shell(ShellRun<'a>),
+    /// It changes files.
+    Change(Changes<'a>),
+    /// It replaces the task list.
+    Todos {
+        /// All tasks after the call.
+        items: Vec<TodoItem<'a>>,
+    },
+    /// It starts a sub-agent.
+    SubAgent(SubAgent<'a>),
+    /// Anything else.
+    Other,
+}
+
+/// A task of a task list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct TodoItem<'a> {
+    /// What is to be done.
+    pub text: &'a str,
+    /// How far it is.
+    pub status: TodoStatus,
+}
+
+named_enum! {
+    /// How far a task is.
+    TodoStatus {
+        /// Not started, or in a state that only its agent knows.
+        Pending = "pending",
+        /// Somebody works on it.
+        InProgress = "in_progress",
+        /// It is done.
+        Completed = "completed",
+    }
+}
+
+/// A sub-agent that a call starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SubAgent<'a> {
+    /// What it is to do: the short description if there is one, else the prompt.
+    pub task: &'a str,
+    /// The kind of agent, if the call names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<&'a str>,
+    /// Its session, if the agent recorded one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<&'a str>,
+}
+
+named_enum! {
+    /// How a call ended, in words for people.
+    Ending {
+        /// It has succeeded.
+        Ok = "ok",
+        /// It has failed.
+        Failed = "failed",
+        /// A person or a rule did not allow it.
+        Denied = "denied",
+        /// There is a result that another will replace.
+        Running = "running",
+        /// A person is asked whether it may run.
+        Waiting = "waiting for approval",
+        /// There is no result.
+        NoResult = "no result",
+    }
+}
+
+impl<'a> ToolView<'a> {
+    /// Finds out what a call does.
+    ///
+    /// ```
+    /// use scrollback::model::{ToolPart, ToolState};
+    /// use scrollback::view::tool_view::ToolView;
+    /// use serde_json::json;
+    ///
+    /// let call = ToolPart::dynamic("Bash", "c1", ToolState::done(json!({"command": ["bash", "-lc", "ls"]}), json!("README.md")));
+    /// let ToolView::Shell(run) = ToolView::of(&call) else { panic!("a command") };
+    /// assert_eq!((&*run.command, &*run.output), ("ls", "README.md"));
+    /// ```
+    pub fn of(call: &'a ToolPart) -> ToolView<'a> {
+        if let Some(changes) = change::of(call) {
+            return ToolView::Change(changes);
+        }
+        if let Some(run) = shell::of(call) {
+            return ToolView::Shell(run);
+        }
+        let Some(input) = call.input().and_then(Value::as_object) else { return ToolView::Other };
+        if let Some(items) = todos(input) {
+            return ToolView::Todos { items };
+        }
+        sub_agent(call, input).map_or(ToolView::Other, ToolView::SubAgent)
+    }
+}
+
+/// How a call ended.
+pub fn ending(call: &ToolPart) -> Ending {
+    match &call.state {
+        ToolState::InputStreaming { .. } | ToolState::InputAvailable { .. } => Ending::NoResult,
+        ToolState::ApprovalRequested { .. } => Ending::Waiting,
+        ToolState::ApprovalResponded { approval, .. } if approval.approved == Some(false) => Ending::Denied,
+        ToolState::ApprovalResponded { .. } => Ending::NoResult,
+        ToolState::OutputAvailable { preliminary: Some(true), .. } => Ending::Running,
+        ToolState::OutputAvailable { .. } => Ending::Ok,
+        ToolState::OutputError { error_text, .. } if is_refusal(error_text) => Ending::Denied,
+        ToolState::OutputError { .. } => Ending::Failed,
+        ToolState::OutputDenied { .. } => Ending::Denied,
+    }
+}
+
+/// Whether a failure is a person's refusal: Codex has no other sign of it than its own words.
+fn is_refusal(error: &str) -> bool {
+    let said = error.lines().find(|line| !line.starts_with("Wall time: ")).unwrap_or_default();
+    ["exec command rejected by user", "patch rejected by user", "rejected by user"]
+        .iter()
+        .any(|refusal| said.starts_with(refusal))
+}
+
+/// `{"todos": [{"content": …, "status": …}]}`, or Codex's `{"plan": [{"step": …, "status": …}]}`.
+fn todos(input: &Map<String, Value>) -> Option<Vec<TodoItem<'_>>> {
+    let list = input.get("todos").or_else(|| input.get("plan"))?.as_array()?;
+    list.iter().map(todo).collect()
+}
+
+/// One task of a list.
+pub fn todo(item: &Value) -> Option<TodoItem<'_>> {
+    let text = ["content", "step", "title"].iter().find_map(|key| item.get(key)?.as_str())?;
+    let status = match item.get("status").and_then(Value::as_str) {
+        Some("completed" | "done") => TodoStatus::Completed,
+        Some("in_progress") => TodoStatus::InProgress,
+        _ => TodoStatus::Pending,
+    };
+    Some(TodoItem { text, status })
+}
+
+/// A call that started a session, or whose input is a prompt for another agent.
+fn sub_agent<'a>(call: &'a ToolPart, input: &'a Map<String, Value>) -> Option<SubAgent<'a>> {
+    let text = |keys: &[&str]| keys.iter().find_map(|key| input.get(*key)?.as_str()).filter(|text| !text.is_empty());
+    let role = text(&["subagent_type", "agent_type", "agent"]);
+    let session = noted(call, "session")
+        .and_then(Value::as_str)
+        .or_else(|| text(&["session"]).filter(|_| role.is_some()));
+    let prompt = text(&["prompt", "message"]);
+    let is_agent = session.is_some() || (prompt.is_some() && role.is_some());
+    let task = text(&["description"]).or(prompt).unwrap_or_default();
+    is_agent.then_some(SubAgent { task, role, session })
+}
+
+/// What the agent noted about a call beside its result.
+fn noted<'a>(call: &'a ToolPart, key: &str) -> Option<&'a Value> {
+    call.call_provider_metadata.as_ref()?.get("scrollback")?.get(key)
+}

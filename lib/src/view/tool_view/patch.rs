@@ -1,0 +1,91 @@
+//! Patches as text: the format of `apply_patch`, and unified diffs.
+
+use super::change::{Builder, FileAction, Sign};
+
+const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+
+/// Reads a patch with the names of its files; `None` if the text is none. What stands around an `apply_patch` patch is ignored.
+pub(super) fn read<'a>(text: &'a str, out: &mut Builder<'a>) -> Option<()> {
+    match text.find(BEGIN) {
+        Some(begin) => apply_patch(&text[begin..], out),
+        None if is_unified(text) => unified(text, out),
+        None => {}
+    }
+    (!out.is_empty()).then_some(())
+}
+
+/// Adds the hunks of a unified diff of one file.
+pub(super) fn hunks<'a>(text: &'a str, out: &mut Builder<'a>) {
+    let in_hunks = text.lines().skip_while(|line| !line.starts_with("@@"));
+    in_hunks.for_each(|line| hunk_line(line, out));
+}
+
+fn apply_patch<'a>(text: &'a str, out: &mut Builder<'a>) {
+    let mut is_deleted = false;
+    for line in text.lines().skip(1).take_while(|line| *line != END) {
+        let after = |prefix| line.strip_prefix(prefix).map(str::trim);
+        let file = after("*** Add File: ")
+            .map(|path| (path, FileAction::Write))
+            .or_else(|| after("*** Update File: ").map(|path| (path, FileAction::Edit)))
+            .or_else(|| after("*** Delete File: ").map(|path| (path, FileAction::Delete)));
+        if let Some((path, action)) = file {
+            is_deleted = action == FileAction::Delete;
+            out.file(path, action);
+        } else if let Some(path) = after("*** Move to: ") {
+            out.moved_to(path);
+        } else if !line.starts_with("*** ") && !is_deleted {
+            hunk_line(line, out);
+        }
+    }
+}
+
+/// A line of a hunk, or the line that starts one.
+fn hunk_line<'a>(line: &'a str, out: &mut Builder<'a>) {
+    if let Some(heading) = line.strip_prefix("@@") {
+        out.hunk(Some(heading.trim().trim_end_matches("@@").trim_end()).filter(|heading| !heading.is_empty()));
+    } else if let Some(added) = line.strip_prefix('+') {
+        out.line(Sign::Added, added);
+    } else if let Some(removed) = line.strip_prefix('-') {
+        out.line(Sign::Removed, removed);
+    } else if !line.starts_with('\\') {
+        out.line(Sign::Context, line.strip_prefix(' ').unwrap_or(line));
+    }
+}
+
+/// Whether a text starts, after some lines of metadata, with the two names of a unified diff.
+fn is_unified(text: &str) -> bool {
+    const METADATA_LINES: usize = 8;
+    let mut lines = text.lines().take(METADATA_LINES).skip_while(|line| !line.starts_with("--- "));
+    lines.next().is_some() && lines.next().is_some_and(|line| line.starts_with("+++ "))
+}
+
+fn unified<'a>(text: &'a str, out: &mut Builder<'a>) {
+    let mut in_hunks = false;
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let new_name = lines.peek().and_then(|next| next.strip_prefix("+++ "));
+        if let (Some(old), Some(new)) = (line.strip_prefix("--- "), new_name) {
+            lines.next();
+            let (old, new) = (path(old), path(new));
+            match (old, new) {
+                (None, new) => out.file(new.unwrap_or("?"), FileAction::Write),
+                (Some(old), None) => out.file(old, FileAction::Delete),
+                (Some(_), Some(new)) => out.file(new, FileAction::Edit),
+            }
+            in_hunks = false;
+        } else if in_hunks || line.starts_with("@@") {
+            in_hunks = !line.starts_with("diff ");
+            if in_hunks {
+                hunk_line(line, out);
+            }
+        }
+    }
+}
+
+/// The path in the name of a side; `None` for the side of a file that does not exist.
+fn path(name: &str) -> Option<&str> {
+    let name = name.split('\t').next().unwrap_or(name).trim();
+    let name = name.strip_prefix("a/").or_else(|| name.strip_prefix("b/")).unwrap_or(name);
+    (name != "/dev/null").then_some(name)
+}

@@ -1,0 +1,184 @@
+//! Reads the bodies of one turn: what it begins with, its calls, and how it ended.
+
+use hashbrown::HashSet;
+
+use super::{TurnEnd, TurnKind, TurnRow, Turns};
+use crate::model::error::Result;
+use crate::model::message::{Part, ToolState};
+use crate::model::metadata::INTERRUPTED;
+use crate::model::record::{Body, Content, Display, Kind, Outcome, RecordId, ToolResult};
+use crate::session::RecordRef;
+use crate::view::describe::{PREVIEW_CHARS, shorten, text_of};
+
+impl Turns<'_> {
+    /// Reads one turn.
+    pub fn row(&self, turn: usize) -> Result<TurnRow> {
+        let group = &self.groups[turn];
+        let first = self.session.at(group.first);
+        let body = first.body()?;
+        let (kind, text) = beginning(first, &body);
+        let mut reader = Reader::default();
+        for record in self.records(turn).filter(|record| !record.is_side() || record.is_failure()) {
+            reader.add(record, record.body()?);
+        }
+        // In a room, people talk to each other too.
+        let is_in_room = body.content().is_some_and(|content| content.sender.is_some());
+        let asks = matches!(kind, TurnKind::Prompt | TurnKind::Notification) && !is_in_room;
+        Ok(TurnRow {
+            id: name(self.last(turn)),
+            first: name(first),
+            parent: first.parent().map(name),
+            kind,
+            text: shorten(&text, PREVIEW_CHARS),
+            at: first.at(),
+            end: reader.end(asks, group.is_continued && group.head.is_none()),
+            calls: reader.calls.len(),
+            failed_calls: reader.failed.len(),
+            sidechain: first.is_sidechain(),
+            on_branch: group.on_branch,
+            head: group.head,
+            missing_parent: first.missing_parent().map(RecordId::from),
+        })
+    }
+}
+
+fn name(record: RecordRef<'_>) -> RecordId {
+    RecordId(record.id().into_owned())
+}
+
+/// What a turn begins with.
+fn beginning(first: RecordRef<'_>, body: &Body) -> (TurnKind, String) {
+    match body {
+        Body::User(content) | Body::System(content) => match &content.display {
+            Some(Display::Command { text }) if first.kind() == Kind::System => (TurnKind::Command, text.clone()),
+            Some(Display::Shell { text, .. }) => (TurnKind::Shell, text.clone()),
+            Some(Display::Notification { text }) => (TurnKind::Notification, text.clone()),
+            _ => (TurnKind::Prompt, prompt(content)),
+        },
+        Body::Compaction(compaction) => {
+            // The summary may be in a record of its own, after the one that cuts.
+            let own = first.children().filter(|child| child.kind() == Kind::Compaction && compaction.summary.is_none());
+            let after = own.into_iter().find_map(|child| child.body().ok()).map(|body| text_of(&body));
+            (TurnKind::Compaction, compaction.summary.clone().or(after).unwrap_or_default())
+        }
+        Body::Rewind(rewind) => (TurnKind::Rewind, rewind.reason.clone().unwrap_or_default()),
+        Body::Restore(restore) => {
+            let files = restore.files.as_array().into_iter().flatten();
+            let paths: Vec<&str> = files.filter_map(|file| file.get("path")?.as_str()).collect();
+            (TurnKind::Restore, paths.join(", "))
+        }
+        _ => (TurnKind::Answer, String::new()),
+    }
+}
+
+/// A prompt as its author typed it; without text, the kinds of what was attached.
+fn prompt(content: &Content) -> String {
+    let mut text = content.shown_text();
+    if text.trim().is_empty() {
+        let files = content.parts.iter().filter_map(|part| match part {
+            Part::File(file) => Some(format!("[{}]", file.filename.as_deref().unwrap_or(&file.media_type))),
+            _ => None,
+        });
+        text = files.collect::<Vec<_>>().join(" ");
+    }
+    match &content.sender {
+        Some(sender) => format!("{sender}: {text}"),
+        None => text,
+    }
+}
+
+/// The last thing that happened in a turn.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    #[default]
+    Nothing,
+    Text,
+    Thinking,
+    Call,
+    Result,
+    Failure,
+    Interruption,
+}
+
+#[derive(Default)]
+struct Reader {
+    last: Last,
+    calls: HashSet<String>,
+    answered: HashSet<String>,
+    failed: HashSet<String>,
+}
+
+impl Reader {
+    fn add(&mut self, record: RecordRef<'_>, body: Body) {
+        match body {
+            Body::Assistant(content) => self.answer(record, &content),
+            Body::ToolResult(content) => {
+                self.results(&content.results);
+                // Who refuses a call stops the agent, unless it goes on.
+                let is_refused = content.results.iter().any(|result| matches!(result.outcome, Outcome::Denied(_)));
+                self.last = if is_refused { Last::Interruption } else { Last::Result };
+            }
+            Body::User(content) | Body::Attachment(content) => self.results(&content.results),
+            Body::System(content) if record.is_failure() => {
+                let is_stopped = content.display == Some(Display::Interrupted);
+                self.last = if is_stopped { Last::Interruption } else { Last::Failure };
+            }
+            Body::System(_)
+            | Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Header(_)
+            | Body::Other(_) => {}
+        }
+    }
+
+    fn answer(&mut self, record: RecordRef<'_>, content: &Content) {
+        for part in &content.parts {
+            match part {
+                Part::Text(text) if !text.text.trim().is_empty() => self.last = Last::Text,
+                Part::File(_) => self.last = Last::Text,
+                Part::Reasoning(_) => self.last = Last::Thinking,
+                Part::Tool(call) => {
+                    self.calls.insert(call.call_id.clone());
+                    self.last = if call.is_open() { Last::Call } else { Last::Result };
+                    self.answered.extend((!call.is_open()).then(|| call.call_id.clone()));
+                    let has_failed =
+                        matches!(call.state, ToolState::OutputError { .. } | ToolState::OutputDenied { .. });
+                    self.failed.extend(has_failed.then(|| call.call_id.clone()));
+                }
+                _ => {}
+            }
+        }
+        self.results(&content.results);
+        if record.is_failure() || content.error.is_some() {
+            self.last = Last::Failure;
+        }
+        if content.metadata.get(INTERRUPTED) == Some(&true.into()) {
+            self.last = Last::Interruption;
+        }
+    }
+
+    fn results(&mut self, results: &[ToolResult]) {
+        for result in results.iter().filter(|result| !result.preliminary) {
+            self.answered.insert(result.call_id.clone());
+            if result.outcome != Outcome::Done {
+                self.failed.insert(result.call_id.clone());
+            }
+        }
+    }
+
+    /// How the turn ended; `asks` is whether it asked for an answer.
+    fn end(&self, asks: bool, is_continued: bool) -> Option<TurnEnd> {
+        let is_open = !self.calls.is_subset(&self.answered);
+        match self.last {
+            Last::Nothing => asks.then_some(TurnEnd::NoAnswer),
+            Last::Text => Some(TurnEnd::Answered),
+            Last::Failure => Some(TurnEnd::Failed),
+            // The next prompt was typed while a tool ran, and the model answers both.
+            Last::Call | Last::Result if is_continued && !is_open => None,
+            Last::Thinking | Last::Call | Last::Result | Last::Interruption => Some(TurnEnd::Interrupted),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! A session by turns: what belongs to a turn, how it ended, and which branch goes where.
+
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+use scrollback::dialect;
+use scrollback::session::Session;
+
+use crate::support::{self, native_log};
+
+/// The turns of a native log, one a line: parent, last record, what it begins with, calls, end, head.
+fn turns(notation: &str) -> String {
+    drawn("native", &native_log::lines(notation))
+}
+
+fn drawn(dialect: &str, lines: &str) -> String {
+    let session = Session::from_bytes(dialect::named(dialect).unwrap(), lines.into(), &support::reading());
+    let turns = session.turns().unwrap();
+    let line = |turn: usize| {
+        let row = turns.row(turn).unwrap();
+        let parent = turns.parent(turn).map_or_else(|| "-".to_owned(), |parent| parent.to_string());
+        let calls = if row.calls > 0 { format!(" {}/{}", row.calls, row.failed_calls) } else { String::new() };
+        let end = row.end.map_or("", |end| end.name());
+        let head = row.head.map(|head| format!(" {head:?}")).unwrap_or_default();
+        let on = if row.on_branch { "" } else { " aside" };
+        let gap = row.missing_parent.map(|id| format!(" gap {id}")).unwrap_or_default();
+        let line =
+            format!("{turn} < {parent} {} {}: {}{calls} {end}{head}{on}{gap}", row.id, row.kind.name(), row.text);
+        line.trim_end().to_owned() + "\n"
+    };
+    (0..turns.len()).map(line).collect()
+}
+
+#[test]
+fn a_turn_is_a_prompt_with_everything_up_to_the_next() {
+    assert_snapshot!(turns("
+        q user: Look at it.
+        a < q assistant !t1: I look.
+        r < a result ?t1: found
+        b < r assistant: It is fine.
+        p < b user: Sure?
+        c < p assistant: Yes.
+        t < c title: Looking
+    "), @"
+    0 < - b prompt: Look at it. 1/0 answered
+    1 < 0 t prompt: Sure? answered Main
+    ");
+}
+
+#[test]
+fn parallel_results_are_no_forks() {
+    assert_snapshot!(turns("
+        q user: Look at both.
+        a < q assistant !t1: One.
+        b < a assistant !t2: Two.
+        r < a result ?t1: first
+        s < b result ?t2: second
+        c < s assistant: Both are fine.
+    "), @"0 < - c prompt: Look at both. 2/0 answered Main");
+}
+
+#[test]
+fn branches_leave_where_a_turn_ends_or_answers_again() {
+    assert_snapshot!(turns("
+        q user: Two and two?
+        a < q assistant: Four.
+        p < a user: Sure?
+        b < p assistant: Yes.
+        x < a user: Or five?
+        c < q assistant: It depends.
+    "), @"
+    0 < - c prompt: Two and two? answered Main
+    1 < 0 a answer:  answered aside
+    2 < 1 b prompt: Sure? answered Branch aside
+    3 < 1 x prompt: Or five? no-answer Branch aside
+    ");
+}
+
+#[test]
+fn a_turn_ends_as_it_was_left() {
+    assert_snapshot!(turns("
+        q user: Run it.
+        a < q assistant !t1: I run it.
+        p < a user: Hello?
+        e < p error: overloaded
+        s < e user: Again.
+        b < s assistant !t2: I run it again.
+        r < b result ?t2: done
+        u < r user: And this, while you are at it.
+        c < u assistant: Both are done.
+        z < c user: Thanks.
+    "), @"
+    0 < - a prompt: Run it. 1/0 interrupted
+    1 < 0 e prompt: Hello? failed
+    2 < 1 r prompt: Again. 1/0
+    3 < 2 c prompt: And this, while you are at it. answered
+    4 < 3 z prompt: Thanks. no-answer Main
+    ");
+}
+
+/// What was typed while a tool ran is in the file before the tool's result.
+#[test]
+fn a_result_belongs_to_the_turn_of_its_call() {
+    assert_snapshot!(turns("
+        q user: Run it.
+        a < q assistant !t1: I run it.
+        p < a user: Hello?
+        r < p result ?t1: done
+        b < r assistant: It is done, and hello.
+    "), @"
+    0 < - a prompt: Run it. 1/0
+    1 < 0 b prompt: Hello? answered Main
+    ");
+}
+
+#[test]
+fn compactions_rewinds_and_side_conversations_are_turns_of_their_own() {
+    assert_snapshot!(turns("
+        h session: 
+        q user: Count.
+        s < q ~ user: Count for me.
+        t < s ~ assistant: Three.
+        a < q assistant: Three.
+        c < a compaction: They counted.
+        p < c user: Again.
+        b < p assistant: Three.
+        x < gone user: Who are you?
+        w < a rewind: It was wrong.
+    "), @"
+    0 < - a prompt: Count. answered
+    1 < 0 t prompt: Count for me. answered Sidechain aside
+    2 < 0 c compaction: They counted.  aside
+    3 < 2 b prompt: Again. answered Branch aside
+    4 < 0 w rewind:   Main
+    5 < - x prompt: Who are you? no-answer Island aside gap gone
+    ");
+}
+
+#[test]
+fn what_a_person_did_at_the_screen_is_named_as_they_typed_it() {
+    let line = |kind: &str, id: &str, parent: Option<&str>, content: &str| {
+        let message = serde_json::json!({"role": kind, "content": content});
+        let line = serde_json::json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "message": message,
+            "timestamp": "2026-11-15T10:00:00Z"});
+        format!("{line}\n")
+    };
+    let lines = [
+        line("user", "1", None, "<command-name>/rename</command-name>\n<command-args>Shop talk</command-args>"),
+        line("user", "2", Some("1"), "<local-command-stdout>renamed</local-command-stdout>"),
+        line("user", "3", Some("2"), "<bash-input>git status</bash-input>"),
+        line("user", "4", Some("3"), "<bash-stdout>clean</bash-stdout><bash-stderr></bash-stderr>"),
+        line("user", "5", Some("4"), "Explain the design"),
+        line("assistant", "6", Some("5"), "It is"),
+        line("user", "7", Some("6"), "[Request interrupted by user]"),
+    ];
+    assert_snapshot!(drawn("claude-code", &lines.concat()), @"
+    0 < - 2 command: /rename Shop talk
+    1 < 0 4 shell: git status
+    2 < 1 7 prompt: Explain the design interrupted Main
+    ");
+}
+
+/// A long session costs as much as its records, however they hang together.
+#[test]
+fn many_records_take_linear_time() {
+    let chain = |count: usize| -> String {
+        let record = |at: usize| match at {
+            0 => "n0 user: q\n".to_owned(),
+            _ => format!("n{at} < n{} {}: x\n", at - 1, if at.is_multiple_of(2) { "user" } else { "assistant" }),
+        };
+        (0..count).map(record).collect()
+    };
+    let fan = |count: usize| -> String {
+        (0..count)
+            .map(|at| if at == 0 { "n0 user: q\n".to_owned() } else { format!("n{at} < n0 user: x\n") })
+            .collect()
+    };
+    for shape in [&chain as &dyn Fn(usize) -> String, &fan] {
+        let time = |count: usize| {
+            let lines = native_log::lines(&shape(count));
+            let start = Instant::now();
+            drawn("native", &lines);
+            start.elapsed()
+        };
+        let fastest = |count: usize| (0..2).map(|_| time(count)).min().unwrap_or_default();
+        let (few, many) = (fastest(1_000), fastest(8_000));
+        // Eight times the records; a square would take 64 times as long.
+        assert!(many < few * 32 + Duration::from_millis(50), "{few:?} and {many:?}");
+    }
+}
