@@ -2,6 +2,10 @@
 //!
 //! Public for them alone. A panic here is a bug somewhere else.
 
+mod redaction;
+
+pub use redaction::{redaction, redaction_of};
+
 use hashbrown::HashSet;
 use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;

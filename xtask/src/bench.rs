@@ -3,6 +3,7 @@
 //! The homes and sessions that it reads are written by `homes` and stay in the target folder.
 
 mod peers;
+mod redact;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,9 @@ const LARGE_BYTES: usize = 1024 * 1024 * 1024;
 const HISTORY_BYTES: usize = 100 * 1000 * 1000;
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
+    if options == ["redact"] {
+        return redact::run();
+    }
     if let Some(unknown) = options.iter().find(|option| !["--full", "--install"].contains(option)) {
         return Err(format!("unknown option `{unknown}`; use --full and --install").into());
     }

@@ -24,6 +24,7 @@ Usage: cargo xtask <COMMAND>
   torture [--seed N] [--minutes M]   run the property tests at full size, at most M minutes (default 60)
   bench [OPTION]                     measure limits, scrollback and installed peers; print Markdown
                                      (--full: a large home; --install: install ccusage first)
+  bench redact                       measure redaction: what it finds, false alarms, speed; and other scanners
   homes FOLDER [OPTION]              write a home with sessions and its true totals (--mb N, --sessions N, --seed N)
   agents [OPTION] [FOLDER]           let the real agents continue sessions that scrollback wrote
                                      (--install: install them by npm; --bless: write the table to the page;

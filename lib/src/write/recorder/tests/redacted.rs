@@ -56,7 +56,7 @@ impl Rule for Three {
 }
 
 fn machine(dialect: &'static dyn Dialect, rule: impl Rule + 'static) -> Machine {
-    let redactor = Some(Arc::new(Redactor::new(vec![Box::new(rule)])));
+    let redactor = Some(Arc::new(Redactor::of_rules(vec![Box::new(rule)])));
     Machine { options: Options { redactor, ..Options::usual() }, ..Machine::new(dialect, 0) }
 }
 

@@ -1,0 +1,241 @@
+//! Card numbers and IBANs, found by their digits: they have no keyword, but issuers, lengths and checksums.
+
+use std::ops::Range;
+
+/// What a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Number {
+    Card,
+    Iban,
+}
+
+/// Every run of digits that can be a card or an IBAN has a digit in each pair of bytes, and at least so many bytes: looking at one pair
+/// in each step finds all of them.
+const STEP_BYTES: usize = 7;
+
+/// A word that says "card" is looked for in so many bytes before the number. A stream keeps so much context.
+const CONTEXT_BYTES: usize = 64;
+
+#[rustfmt::skip]
+const CARD_WORDS: &[&str] = &[
+    "card", "visa", "amex", "american express", "credit", "debit", "discover", "diners", "jcb", "pan:", "cc:",
+    "cc=", "payment",
+];
+
+/// Finds numbers, in order. `masked_before` says where the last secret before a place ends: context does not reach over it.
+pub(super) fn find(text: &str, mut found: impl FnMut(Number, Range<usize>)) {
+    let bytes = text.as_bytes();
+    let (mut at, mut done) = (0, 0);
+    while at < bytes.len() {
+        let pair = &bytes[at..bytes.len().min(at + 2)];
+        let Some(offset) = pair.iter().position(u8::is_ascii_digit) else {
+            at += STEP_BYTES;
+            continue;
+        };
+        let run = run_around(bytes, at + offset, done);
+        if let Some(iban) = iban_near(bytes, run.start, done) {
+            found(Number::Iban, iban.clone());
+            done = iban.end;
+        } else {
+            cards(text, &run, &mut found);
+            done = run.end;
+        }
+        at = done.max(at + 1);
+    }
+}
+
+/// Where a number at the end of a text starts, if more text could belong to it.
+pub(super) fn open_number(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let is_part = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || matches!(byte, b' ' | b'-');
+    // The longest IBAN, with a space after every fourth character.
+    let back = bytes.iter().rev().take(48).take_while(|byte| is_part(byte)).count();
+    let tail = &bytes[bytes.len() - back..];
+    if !tail.iter().any(u8::is_ascii_digit) {
+        return bytes.len();
+    }
+    let first = tail.iter().position(|byte| *byte != b' ' && *byte != b'-').unwrap_or(back);
+    bytes.len() - back + first
+}
+
+/// Digits with single spaces or dashes between them, around a digit.
+fn run_around(bytes: &[u8], at: usize, done: usize) -> Range<usize> {
+    let is_separator = |byte: u8| byte == b' ' || byte == b'-';
+    let (mut start, mut end) = (at, at + 1);
+    while start > done {
+        let before = bytes[start - 1];
+        let joins = is_separator(before) && start >= done + 2 && bytes[start - 2].is_ascii_digit();
+        if !before.is_ascii_digit() && !joins {
+            break;
+        }
+        start -= 1;
+    }
+    while let Some(next) = bytes.get(end) {
+        let joins = is_separator(*next) && bytes.get(end + 1).is_some_and(u8::is_ascii_digit);
+        if !next.is_ascii_digit() && !joins {
+            break;
+        }
+        end += 1;
+    }
+    start..end
+}
+
+fn cards(text: &str, run: &Range<usize>, found: &mut impl FnMut(Number, Range<usize>)) {
+    let bytes = text.as_bytes();
+    if run.len() < 13 {
+        return;
+    }
+    let mut at = run.start;
+    while at < run.end {
+        let group = group_at(bytes, at, run.end);
+        match card_at(text, at, run.end) {
+            Some(end) => {
+                found(Number::Card, at..end);
+                at = end + 1;
+            }
+            None => at = group.end + 1,
+        }
+    }
+}
+
+fn group_at(bytes: &[u8], at: usize, limit: usize) -> Range<usize> {
+    at..at + bytes[at..limit].iter().take_while(|byte| byte.is_ascii_digit()).count()
+}
+
+/// Where the card number that starts with this group ends.
+fn card_at(text: &str, at: usize, limit: usize) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let first = group_at(bytes, at, limit);
+    let mut lengths = [0; 5];
+    let (mut count, mut end, mut separators) = (0, first.end, Vec::new());
+    let mut group = first.clone();
+    while count < lengths.len() {
+        lengths[count] = group.len();
+        count += 1;
+        end = group.end;
+        let is_card_so_far = matches!(lengths[..count], [4] | [4, 4] | [4, 6] | [4, 4, 4]);
+        if !is_card_so_far || end + 1 >= limit {
+            break;
+        }
+        separators.push(bytes[end]);
+        group = group_at(bytes, end + 1, limit);
+    }
+    separators.dedup();
+    let is_grouped = matches!(lengths[..count], [4, 4, 4, 4] | [4, 6, 5] | [4, 6, 4]) && separators.len() == 1;
+    let is_single = count == 1 && (13..=19).contains(&first.len());
+    let digits: Vec<u8> = bytes[at..end].iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
+    let has_context = has_context(text, at);
+    let fits = (is_grouped || is_single) && has_issuer(&digits, has_context || is_grouped) && is_luhn(&digits);
+    let is_one_digit = digits.iter().all(|digit| *digit == digits[0]);
+    let stands_alone = stands_alone(bytes, &(at..end), has_context);
+    (fits && !is_one_digit && stands_alone).then_some(end)
+}
+
+/// Not a part of a word, a decimal, a path or, without a word that says "card", of an address or an assignment.
+fn stands_alone(bytes: &[u8], number: &Range<usize>, has_context: bool) -> bool {
+    let before = number.start.checked_sub(1).map(|at| bytes[at]);
+    let (after, second) = (bytes.get(number.end), bytes.get(number.end + 1));
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let is_escape =
+        |byte: u8| matches!(byte, b'n' | b'r' | b't') && number.start >= 2 && bytes[number.start - 2] == b'\\';
+    let starts = match before {
+        None => true,
+        Some(byte) if is_word(byte) => is_escape(byte),
+        Some(byte) => {
+            has_context && byte != b'.'
+                || !matches!(byte, b'.' | b'#' | b'+' | b'/' | b'=' | b'&' | b'-' | b'@' | b'%' | b'\\')
+        }
+    };
+    let ends = match after {
+        None => true,
+        Some(byte) if is_word(*byte) => false,
+        Some(b'.') => !second.is_some_and(u8::is_ascii_digit),
+        Some(b'-') => second.is_none_or(|byte| !byte.is_ascii_alphanumeric()),
+        Some(b'/' | b'@') => has_context,
+        Some(_) => true,
+    };
+    starts && ends
+}
+
+fn has_context(text: &str, at: usize) -> bool {
+    let before = &text.as_bytes()[at.saturating_sub(CONTEXT_BYTES)..at];
+    let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or(before);
+    // What is masked in between changes its length: only what follows it counts, before and after.
+    let line = line.rsplit(|byte| *byte == b']').next().unwrap_or(line);
+    let has = |word: &str| line.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes()));
+    CARD_WORDS.iter().any(|word| has(word))
+}
+
+fn has_issuer(digits: &[u8], has_context: bool) -> bool {
+    let first = |count: usize| digits.iter().take(count).fold(0_u32, |number, digit| number * 10 + u32::from(*digit));
+    match (digits.len(), first(4)) {
+        (15, 3400..=3499 | 3700..=3799) => true,
+        (16, 4000..=4999 | 5100..=5599 | 2221..=2720 | 6011 | 6440..=6599 | 3528..=3589 | 6200..=6299) => true,
+        (14, 3000..=3059 | 3600..=3699 | 3800..=3999) => has_context,
+        (13 | 19, 4000..=4999) => has_context,
+        (16..=19, 6200..=6299 | 5018 | 5020 | 5038 | 5893 | 6304 | 6759 | 6761..=6763 | 6011 | 6440..=6599) => {
+            has_context
+        }
+        _ => false,
+    }
+}
+
+fn is_luhn(digits: &[u8]) -> bool {
+    let weigh = |(at, digit): (usize, &u8)| match (at % 2, digit) {
+        (0, digit) => u32::from(*digit),
+        (_, digit @ 0..=4) => u32::from(digit * 2),
+        (_, digit) => u32::from(digit * 2 - 9),
+    };
+    digits.iter().rev().enumerate().map(weigh).sum::<u32>() % 10 == 0
+}
+
+/// An IBAN whose digits start here: its country is right before them, or before the letters of its bank.
+fn iban_near(bytes: &[u8], digits: usize, done: usize) -> Option<Range<usize>> {
+    let before = bytes[done..digits].iter().rev().find(|byte| **byte != b' ' && **byte != b'-')?;
+    if !before.is_ascii_uppercase() && !before.is_ascii_digit() {
+        return None;
+    }
+    let earliest = digits.saturating_sub(14).max(done);
+    (earliest..digits.saturating_sub(1)).rev().find_map(|start| iban_at(bytes, start))
+}
+
+fn iban_at(bytes: &[u8], start: usize) -> Option<Range<usize>> {
+    let [a, b, c, d, ..] = bytes.get(start..)? else { return None };
+    let is_start = a.is_ascii_uppercase() && b.is_ascii_uppercase() && c.is_ascii_digit() && d.is_ascii_digit();
+    if !is_start || start > 0 && bytes[start - 1].is_ascii_alphanumeric() {
+        return None;
+    }
+    let length = IBAN_LENGTHS.iter().find(|(country, _)| country.as_bytes() == [*a, *b])?.1;
+    let mut at = start;
+    let mut signs = Vec::with_capacity(length);
+    while signs.len() < length {
+        match bytes.get(at)? {
+            byte if byte.is_ascii_uppercase() || byte.is_ascii_digit() => signs.push(*byte),
+            b' ' | b'-' if signs.len().is_multiple_of(4) && bytes[at - 1] != b' ' => {}
+            _ => return None,
+        }
+        at += 1;
+    }
+    if bytes.get(at).is_some_and(u8::is_ascii_alphanumeric) {
+        return None;
+    }
+    signs.rotate_left(4);
+    let value = |byte: u8| if byte.is_ascii_digit() { u32::from(byte - b'0') } else { u32::from(byte - b'A') + 10 };
+    let rest = signs.iter().fold(0, |rest, byte| match value(*byte) {
+        value @ 0..=9 => (rest * 10 + value) % 97,
+        value => (rest * 100 + value) % 97,
+    });
+    (rest == 1).then_some(start..at)
+}
+
+/// How long an IBAN of each country is, from the registry of SWIFT.
+#[rustfmt::skip]
+const IBAN_LENGTHS: &[(&str, usize)] = &[
+    ("AD", 24), ("AE", 23), ("AL", 28), ("AT", 20), ("AZ", 28), ("BA", 20), ("BE", 16), ("BG", 22), ("BH", 22), ("BR", 29), ("BY", 28), ("CH", 21),
+    ("CR", 22), ("CY", 28), ("CZ", 24), ("DE", 22), ("DK", 18), ("DO", 28), ("EE", 20), ("EG", 29), ("ES", 24), ("FI", 18), ("FO", 18), ("FR", 27),
+    ("GB", 22), ("GE", 22), ("GI", 23), ("GL", 18), ("GR", 27), ("GT", 28), ("HR", 21), ("HU", 28), ("IE", 22), ("IL", 23), ("IQ", 23), ("IS", 26),
+    ("IT", 27), ("JO", 30), ("KW", 30), ("KZ", 20), ("LB", 28), ("LC", 32), ("LI", 21), ("LT", 20), ("LU", 20), ("LV", 21), ("LY", 25), ("MC", 27),
+    ("MD", 24), ("ME", 22), ("MK", 19), ("MR", 27), ("MT", 31), ("MU", 30), ("NL", 18), ("NO", 15), ("PK", 24), ("PL", 28), ("PS", 29), ("PT", 25),
+    ("QA", 29), ("RO", 24), ("RS", 22), ("SA", 24), ("SC", 31), ("SD", 18), ("SE", 24), ("SI", 19), ("SK", 24), ("SM", 27), ("ST", 25), ("SV", 28),
+    ("TL", 23), ("TN", 24), ("TR", 26), ("UA", 29), ("VA", 22), ("VG", 24), ("XK", 20),
+];

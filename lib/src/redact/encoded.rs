@@ -1,0 +1,77 @@
+//! Secrets behind base64: private keys and logins that somebody encoded once more, and the values of a Kubernetes Secret.
+
+use std::ops::Range;
+
+use super::base64;
+use super::values;
+
+/// More lines are no Secret.
+const MAX_LINES: usize = 64;
+
+/// Nothing is indented further.
+const MAX_INDENT_BYTES: usize = 64;
+
+/// A longer run of base64 is a file.
+const MAX_RUN_BYTES: usize = 64 * 1024;
+
+/// What is in the values of `data:` or `stringData:`.
+pub(super) struct Values {
+    pub(super) spans: Vec<Range<usize>>,
+    /// More text could belong to it.
+    pub(super) is_open: bool,
+}
+
+/// The run of base64 around a keyword, and what it says.
+pub(super) fn run_at(text: &str, start: usize) -> Option<(Range<usize>, String)> {
+    let rest = &text.as_bytes()[start..];
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
+    let length = rest.iter().take(MAX_RUN_BYTES).take_while(|byte| is_base64(byte)).count();
+    let whole = length - length % 4;
+    let says =
+        base64::readable(&text[start..start + length]).or_else(|| base64::readable(&text[start..start + whole]))?;
+    Some((start..start + length, says))
+}
+
+/// The secret values of the lines below `data:`.
+pub(super) fn values(text: &str, hit: &Range<usize>) -> Values {
+    let mut found = Values { spans: Vec::new(), is_open: false };
+    let before = &text.as_bytes()[hit.start.saturating_sub(MAX_INDENT_BYTES)..hit.start];
+    let is_plain = before.ends_with(b"string");
+    let before = before.strip_suffix(b"string").unwrap_or(before);
+    let indent = before.iter().rev().take_while(|byte| **byte == b' ').count();
+    if before.len() > indent && before[before.len() - indent - 1] != b'\n' {
+        return found;
+    }
+    let Some(rest) = text[hit.end..].trim_start_matches([' ', '\r']).strip_prefix('\n') else { return found };
+    let mut at = text.len() - rest.len();
+    for _ in 0..MAX_LINES {
+        let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
+        let line = &text[at..end];
+        if !line.trim().is_empty() && indent_of(line) <= indent {
+            return found;
+        }
+        if let Some((key, value)) = line.split_once(": ").filter(|(key, _)| !key.trim().contains(' ')) {
+            let value = value.trim().trim_matches(['"', '\'']);
+            let is_secret = if is_plain { !values::is_placeholder(value) } else { is_encoded(value) };
+            if is_secret && !key.trim_start().starts_with('#') {
+                let start = at + line.rfind(value).unwrap_or_default();
+                found.spans.push(start..start + value.len());
+            }
+        }
+        if end == text.len() {
+            found.is_open = true;
+            return found;
+        }
+        at = end + 1;
+    }
+    found
+}
+
+/// Whether a value of a Secret is base64 that people can read, a key or a login.
+pub(super) fn is_encoded(value: &str) -> bool {
+    value.len() >= 8 && value.len().is_multiple_of(4) && base64::readable(value).is_some_and(|says| says.len() >= 4)
+}
+
+fn indent_of(line: &str) -> usize {
+    line.len() - line.trim_start_matches(' ').len()
+}

@@ -1,0 +1,101 @@
+//! Fields that hold no secret and must not change: what others verify, show or refer to.
+//!
+//! A field's name alone opens no hole: what is in it must also look like what belongs there. A password in `signature` is masked,
+//! and so is a vendor's token in `id`.
+
+/// What a string is, by its key and its form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A signature, encrypted content, an image: not looked into.
+    Opaque,
+    /// An id or a hash: masked only if all of it is a vendor's token.
+    Id,
+    /// Anything else.
+    Open,
+}
+
+/// Verified byte by byte by their makers.
+#[rustfmt::skip]
+const SEALED: &[&str] = &[
+    "signature", "thoughtSignature", "thought_signature", "encrypted_content", "encryptedContent", "redactedData",
+    "redacted_data", "reasoningEncryptedContent", "reasoning_encrypted_content", "signatureDelta",
+    "signature_delta", "encrypted", "ciphertext",
+];
+
+/// Data of images, sounds and documents.
+#[rustfmt::skip]
+const MEDIA: &[&str] = &[
+    "data", "base64", "b64_json", "image", "image_data", "imageData", "audio", "blob", "bytes", "content",
+    "source", "url", "image_url", "imageUrl", "uri", "file_data", "fileData", "result",
+];
+
+/// Which others refer to.
+#[rustfmt::skip]
+const IDS: &[&str] = &[
+    "id", "uuid", "parentUuid", "parent_uuid", "logicalParentUuid", "sessionId", "session_id", "messageId",
+    "message_id", "requestId", "request_id", "callId", "call_id", "toolUseId", "tool_use_id", "toolUseID",
+    "toolCallId", "tool_call_id", "parentId", "parent_id", "promptId", "prompt_id", "responseId", "response_id",
+    "item_id", "itemId", "turn_id", "turnId", "agentId", "agent_id", "leafUuid", "sourceToolAssistantUUID",
+    "parentToolUseID", "parent_tool_use_id", "conversation_id", "conversationId", "thread_id", "threadId",
+    "rootId", "traceId", "trace_id", "spanId", "span_id", "snapshotId", "system_fingerprint", "forkedFrom",
+    "previous_response_id",
+];
+
+/// Of content.
+#[rustfmt::skip]
+const HASHES: &[&str] = &[
+    "hash", "sha", "sha1", "sha256", "sha512", "md5", "digest", "checksum", "etag", "integrity", "commit",
+    "commitHash", "commit_hash", "contentHash", "content_hash", "shapeHash", "requestDigest", "fingerprint",
+    "backupFileName", "version", "revision", "tree",
+];
+
+/// A shorter text in a sealed field is no seal.
+const MIN_SEAL_BYTES: usize = 32;
+
+/// A shorter run of base64 is no image.
+const MIN_MEDIA_BYTES: usize = 128;
+
+/// A longer id is a text.
+const MAX_ID_BYTES: usize = 200;
+
+/// What a string is, by its key and its form.
+pub(super) fn place(key: &str, text: &str) -> Place {
+    let is_in = |names: &[&str]| names.contains(&key);
+    if text.len() >= MIN_SEAL_BYTES && is_in(SEALED) && text.bytes().all(is_base64) {
+        return if text.len() > MAX_ID_BYTES { Place::Opaque } else { Place::Id };
+    }
+    if text.len() >= MIN_MEDIA_BYTES && is_in(MEDIA) && is_media(text) {
+        return Place::Opaque;
+    }
+    if text.len() <= MAX_ID_BYTES && (is_in(IDS) || is_in(HASHES)) && text.bytes().all(is_id) {
+        return Place::Id;
+    }
+    Place::Open
+}
+
+/// Standard base64 alone, or a data URL: tokens of vendors have other signs in them, or are shorter.
+fn is_media(text: &str) -> bool {
+    let data = match text.strip_prefix("data:") {
+        Some(url) => match url.split_once(";base64,") {
+            Some((media, data))
+                if ["image/", "audio/", "video/", "font/", "application/"]
+                    .iter()
+                    .any(|known| media.starts_with(known)) =>
+            {
+                data
+            }
+            _ => return false,
+        },
+        None => text,
+    };
+    data.bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\r' | b'\n'))
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_' | b'.' | b':')
+}
+
+fn is_id(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':' | b'/' | b'+' | b'=' | b'@' | b'#' | b'|')
+}

@@ -1,0 +1,203 @@
+//! Which names say that their value is a secret: `DB_PASSWORD`, `x-api-key`, `clientSecret`, but not `max_tokens` or `keyboard`.
+//!
+//! The last word decides, as in English: a `password_field` is a field, a `secret_name` is a name.
+
+use super::values::{Strength, split_words};
+
+/// The kind of secret that a name promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Promise {
+    /// A kind of `kinds/plain.rs`.
+    pub(super) kind: &'static str,
+    pub(super) strength: Strength,
+}
+
+/// So much of a name is looked at.
+pub(super) const MAX_NAME_BYTES: usize = 96;
+
+/// Words after the one that decides.
+#[rustfmt::skip]
+const TRAILERS: &[&str] = &[
+    "value", "val", "base", "b64", "base64", "prod", "production", "dev", "live", "test", "testing", "staging",
+    "sandbox", "raw", "str", "string", "text", "plain", "plaintext", "new", "old", "current", "previous",
+    "confirm", "confirmation", "again", "repeat", "encoded", "env", "default", "primary", "secondary", "input",
+    "main", "backup", "admin", "local", "v1", "v2", "v3", "a", "b",
+];
+
+/// Words before `key` that make it a secret one.
+#[rustfmt::skip]
+const SECRET_KEYS: &[&str] = &[
+    "api", "access", "secret", "private", "auth", "authentication", "authorization", "encryption", "encrypt",
+    "decryption", "signing", "sign", "signature", "master", "account", "shared", "service", "license", "licence",
+    "admin", "deploy", "consumer", "storage", "subscription", "webhook", "app", "application", "integration",
+    "server", "function", "security", "hmac", "aes", "crypto", "cipher", "session", "cookie", "jwt", "rsa",
+    "registry", "restricted", "write", "ingest", "ingestion", "client", "management", "transaction", "vault",
+    "recovery", "merchant", "developer",
+];
+
+/// Words before `key` in capitals that make it no secret: `PRIMARY_KEY`.
+#[rustfmt::skip]
+const OPEN_KEYS: &[&str] = &[
+    "public", "publishable", "primary", "foreign", "cache", "sort", "partition", "hash", "range", "hot", "unique",
+    "composite", "s3", "object", "storage", "state", "query", "group", "row", "idempotency", "map", "registry",
+    "hkey", "pub", "host", "known", "verification", "index", "join", "lookup", "routing", "message", "config",
+    "translation", "i18n", "site", "enter", "escape", "shift", "ctrl", "the", "no", "a", "this",
+];
+
+/// Words before `token` that make it no secret.
+#[rustfmt::skip]
+const OPEN_TOKENS: &[&str] = &[
+    "next", "page", "continuation", "cancel", "cancellation", "pad", "padding", "eos", "bos", "unk", "mask", "sep",
+    "cls", "special", "stop", "first", "last", "start", "end", "max", "min", "per", "lex", "parser", "design",
+    "sync", "image", "each", "any", "eof", "syntax", "num",
+];
+
+/// What a name promises, if anything.
+pub(super) fn promise(name: &str) -> Option<Promise> {
+    // The end decides, so only the end is looked at.
+    let name = &name[name.ceil_char_boundary(name.len().saturating_sub(MAX_NAME_BYTES))..];
+    let mut words = [""; 12];
+    let mut count = 0;
+    for word in split_words(name) {
+        if count == words.len() {
+            words.rotate_left(1);
+            count -= 1;
+        }
+        words[count] = word;
+        count += 1;
+    }
+    while count > 1
+        && (is_one_of(words[count - 1], TRAILERS) || words[count - 1].bytes().all(|byte| byte.is_ascii_digit()))
+    {
+        count -= 1;
+    }
+    let last = words[..count].last()?.trim_end_matches(|c: char| c.is_ascii_digit());
+    let before = if count > 1 { words[count - 2] } else { "" };
+    let is = |known: &[&str]| is_one_of(last, known);
+    let ends = |known: &[&str]| known.iter().any(|end| ends_with(last, end));
+    let found = |kind, strength| Some(Promise { kind, strength });
+    if ends(&["password", "passwd", "passwort", "passphrase", "passcode"])
+        || is(&[
+            "pwd",
+            "pw",
+            "psw",
+            "passw",
+            "kennwort",
+            "contraseña",
+            "contrasena",
+            "motdepasse",
+            "userpass",
+            "dbpass",
+        ])
+    {
+        return found("password", Strength::Strong);
+    }
+    if is(&["pass"]) {
+        return found("password", Strength::Strong);
+    }
+    if ends(&["pwd"]) || is(&["cvv", "cvc", "cvv2"]) {
+        return found("password", Strength::Key);
+    }
+    if ends(&["secret"]) {
+        return found("secret", if before.is_empty() && last.len() == 6 { Strength::Key } else { Strength::Strong });
+    }
+    if ends(&[
+        "apikey",
+        "accesskey",
+        "secretkey",
+        "authkey",
+        "privatekey",
+        "masterkey",
+        "encryptionkey",
+        "signingkey",
+        "accountkey",
+    ]) {
+        return found("api-key", Strength::Key);
+    }
+    if is(&["key"]) {
+        let qualified = is_one_of(before, SECRET_KEYS);
+        if qualified {
+            return found("api-key", Strength::Key);
+        }
+        let in_capitals = count > 1 && name.contains('_') && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+        return if in_capitals && !is_one_of(before, OPEN_KEYS) { found("api-key", Strength::Weak) } else { None };
+    }
+    if ends(&["token"]) && !is_one_of(before, OPEN_TOKENS) {
+        return found("token", Strength::Weak);
+    }
+    if is(&[
+        "authorization",
+        "auth",
+        "credential",
+        "credentials",
+        "creds",
+        "jwt",
+        "pat",
+        "otp",
+        "bearer",
+        "hmac",
+        "cookie",
+        "sessionid",
+        "sid",
+    ]) {
+        return found(if is(&["cookie", "sid", "sessionid"]) { "cookie" } else { "credential" }, Strength::Weak);
+    }
+    None
+}
+
+fn is_one_of(word: &str, known: &[&str]) -> bool {
+    known.iter().any(|known| known.eq_ignore_ascii_case(word))
+}
+
+fn ends_with(word: &str, end: &str) -> bool {
+    word.len()
+        .checked_sub(end.len())
+        .and_then(|at| word.get(at..))
+        .is_some_and(|tail| tail.eq_ignore_ascii_case(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_decides() {
+        for name in [
+            "password",
+            "DB_PASSWORD",
+            "PGPASSWORD",
+            "userPass",
+            "smtp-passwd",
+            "client_secret",
+            "SECRET_KEY_BASE",
+            "x-api-key",
+            "apiKey2",
+            "refreshToken",
+            "STRIPE_KEY",
+            "aws_secret_access_key",
+        ] {
+            assert!(promise(name).is_some(), "{name}");
+        }
+        for name in [
+            "password_field",
+            "secret_name",
+            "max_tokens",
+            "token_count",
+            "tokens",
+            "keyboard",
+            "primary_key",
+            "PRIMARY_KEY",
+            "key",
+            "passenger",
+            "next_page_token",
+            "token_type",
+            "compass",
+            "author",
+            "public_key",
+            "key_id",
+            "secretary",
+        ] {
+            assert_eq!(promise(name), None, "{name}");
+        }
+    }
+}

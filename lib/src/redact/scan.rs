@@ -1,0 +1,427 @@
+//! Finds secrets in a text: one pass over keywords, then only the rules whose keyword was seen, around it.
+
+use std::ops::Range;
+use std::sync::{LazyLock, OnceLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use regex::Regex;
+
+use super::kinds::{self, By, Check, Kind};
+use super::{assignment, base64, blocks, digits, encoded, jwt, values};
+
+/// What a rule looks at before a secret, at most: a stream keeps so much of what it let go.
+pub(super) const MAX_CONTEXT_BYTES: usize = 1024;
+
+/// A pattern sees so much after its keyword. A stream holds so much of a word back.
+pub(super) const MAX_WINDOW_BYTES: usize = 8 * 1024;
+
+/// Nothing that one of our tokens is made of is shorter.
+const MIN_TOKEN_BYTES: usize = 12;
+
+/// A secret in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found<'r> {
+    pub(super) rule: &'r str,
+    pub(super) span: Range<usize>,
+    /// With the quotes that seed 002's expressions take.
+    pub(super) with_quotes: Range<usize>,
+    /// Whether the placeholder has a hash.
+    pub(super) is_hashed: bool,
+    /// A vendor's shape says more than a name does.
+    pub(super) is_certain: bool,
+}
+
+/// What more text could change.
+#[derive(Default)]
+pub(super) struct Open {
+    /// Where the first thing starts that more text could still complete.
+    pub(super) from: Option<usize>,
+}
+
+impl Open {
+    fn at(&mut self, start: usize) {
+        self.from = Some(self.from.map_or(start, |from| from.min(start)));
+    }
+}
+
+/// The rules, ready to run.
+pub(super) struct Scanner {
+    keywords: AhoCorasick,
+    rules: Vec<Compiled>,
+    /// For each keyword, what to do.
+    actions: Vec<Action>,
+}
+
+/// A rule whose expression is compiled when it is first needed: most never are.
+struct Compiled {
+    kind: &'static Kind,
+    pattern: OnceLock<Option<Regex>>,
+}
+
+struct Action {
+    keyword: &'static str,
+    rules: Vec<usize>,
+    /// Not a rule, but a place where there is no secret.
+    zone: Option<Zone>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Zone {
+    Placeholder,
+    Media,
+}
+
+/// The rules of the table.
+pub(super) static SCANNER: LazyLock<Scanner> = LazyLock::new(Scanner::new);
+
+impl Scanner {
+    fn new() -> Scanner {
+        let mut actions = vec![
+            Action { keyword: "[REDACTED", rules: Vec::new(), zone: Some(Zone::Placeholder) },
+            Action { keyword: ";base64,", rules: Vec::new(), zone: Some(Zone::Media) },
+        ];
+        let mut rules = Vec::new();
+        for kind in kinds::all() {
+            for keyword in kind.keywords {
+                match actions.iter_mut().find(|action| action.keyword.eq_ignore_ascii_case(keyword)) {
+                    Some(action) => action.rules.push(rules.len()),
+                    None => actions.push(Action { keyword, rules: vec![rules.len()], zone: None }),
+                }
+            }
+            rules.push(Compiled { kind, pattern: OnceLock::new() });
+        }
+        let keywords = keyword_automaton(actions.iter().map(|action| action.keyword));
+        Scanner { keywords, rules, actions }
+    }
+
+    /// The pass that every text pays for: also a measure of what is possible.
+    pub(super) fn count_keywords(&self, text: &str) -> usize {
+        self.keywords.find_overlapping_iter(text).count()
+    }
+
+    pub(super) fn has_keyword(&self, text: &str) -> bool {
+        self.keywords.find_overlapping_iter(text).next().is_some()
+    }
+
+    /// Finds secrets, in no order; `open` learns what more text could change.
+    pub(super) fn scan<'r>(&'r self, text: &str, found: &mut Vec<Found<'r>>, open: Option<&mut Open>) {
+        let mut pass = Pass {
+            scanner: self,
+            text,
+            found,
+            open,
+            safe_until: 0,
+            names_until: 0,
+            tried_until: 0,
+            blocks_until: 0,
+            jwts_until: 0,
+            grouped: ("", 0),
+        };
+        for hit in self.keywords.find_overlapping_iter(text) {
+            pass.hit(&self.actions[hit.pattern().as_usize()], hit.start()..hit.end());
+        }
+        digits::find(text, |number, span| {
+            let rule = match number {
+                digits::Number::Card => "card",
+                digits::Number::Iban => "iban",
+            };
+            pass.found.push(Found { rule, with_quotes: span.clone(), span, is_hashed: false, is_certain: true });
+        });
+    }
+}
+
+/// Case does not matter in keywords: expressions decide.
+fn keyword_automaton<'k>(keywords: impl Iterator<Item = &'k str> + Clone) -> AhoCorasick {
+    let build = |kind| {
+        let mut builder = AhoCorasick::builder();
+        builder
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .kind(kind)
+            .build(keywords.clone())
+    };
+    // The table is our own and its test builds it: an automaton of no keyword is never used.
+    let none: [&str; 0] = [];
+    build(Some(AhoCorasickKind::DFA))
+        .or_else(|_| build(None))
+        .or_else(|_| AhoCorasick::new(none))
+        .unwrap_or_else(|_| unreachable!("no keyword always builds"))
+}
+
+/// One pass over one text.
+struct Pass<'p, 'r> {
+    scanner: &'r Scanner,
+    text: &'p str,
+    found: &'p mut Vec<Found<'r>>,
+    open: Option<&'p mut Open>,
+    /// Placeholders and media up to here.
+    safe_until: usize,
+    /// Names up to here were judged.
+    names_until: usize,
+    /// Tokens up to here were judged.
+    tried_until: usize,
+    blocks_until: usize,
+    jwts_until: usize,
+    /// What the last expression with a group took, and the name of its rule.
+    grouped: (&'static str, usize),
+}
+
+impl<'r> Pass<'_, 'r> {
+    fn hit(&mut self, action: &Action, hit: Range<usize>) {
+        if hit.start < self.safe_until {
+            return;
+        }
+        match action.zone {
+            Some(Zone::Placeholder) => {
+                self.safe_until = placeholder_end(self.text, hit.start).unwrap_or(self.safe_until)
+            }
+            Some(Zone::Media) => self.safe_until = media_end(self.text, &hit).unwrap_or(self.safe_until),
+            None => {}
+        }
+        let scanner = self.scanner;
+        for rule in &action.rules {
+            let rule = &scanner.rules[*rule];
+            match rule.kind.by {
+                By::Name => self.name(&hit),
+                By::Pattern(pattern) => self.pattern(rule, pattern, action.keyword, &hit),
+                By::Around(before, pattern) => self.around(rule, before, pattern, action.keyword, &hit),
+                By::Jwt => self.jwt(rule.kind, action.keyword, &hit),
+                By::Block => self.block(rule.kind, action.keyword, &hit),
+                By::Encoded => self.encoded(rule.kind, action.keyword, &hit),
+                By::Digits | By::Value => {}
+            }
+        }
+    }
+
+    fn name(&mut self, hit: &Range<usize>) {
+        if hit.start < self.names_until {
+            return;
+        }
+        let (name_end, assigned) = assignment::at(self.text, hit.clone());
+        if let Some(open) = &mut self.open
+            && let Some(start) = assignment::open_quote(self.text, hit.clone())
+        {
+            open.at(start);
+        }
+        self.names_until = name_end;
+        if let Some(assigned) = assigned {
+            let (rule, is_hashed) = (assigned.promise.kind, assigned.promise.kind != "password");
+            let (span, with_quotes) = (assigned.value, assigned.with_quotes);
+            self.found.push(Found { rule, span, with_quotes, is_hashed, is_certain: false });
+        }
+    }
+
+    fn pattern(&mut self, rule: &'r Compiled, pattern: &str, keyword: &str, hit: &Range<usize>) {
+        let kind = rule.kind;
+        let has_group = pattern.contains("?<secret>");
+        if !has_group {
+            let is_tried = hit.start < self.tried_until
+                || !self.text[hit.clone()].eq(keyword)
+                || !starts_token(self.text, hit.start);
+            let is_loose = !kind.has(Check::Certain)
+                && hit.start > 0
+                && matches!(self.text.as_bytes()[hit.start - 1], b'-' | b'_');
+            if is_tried || is_loose || !is_long_token(&self.text.as_bytes()[hit.start..]) {
+                return;
+            }
+        }
+        if has_group && self.grouped.0 == kind.name && hit.start < self.grouped.1 {
+            return;
+        }
+        let end = self.text.floor_char_boundary(self.text.len().min(hit.start + MAX_WINDOW_BYTES));
+        let Some(regex) = rule.regex(pattern) else { return };
+        let window = &self.text[hit.start..end];
+        // Most do not match, and telling so is cheaper without groups.
+        let span = if has_group && !regex.is_match(window) {
+            None
+        } else if has_group {
+            regex.captures(window).and_then(|captures| captures.name("secret")).map(|group| group.range())
+        } else {
+            regex.find(window).map(|whole| whole.range())
+        };
+        // A context does not reach over what is masked: it would find more the second time.
+        let Some(span) = span.filter(|span| !window[..span.start].contains("[REDACTED")) else { return };
+        let span = hit.start + span.start..hit.start + span.end;
+        if has_group {
+            self.grouped = (kind.name, span.end);
+        } else {
+            self.tried_until = span.end;
+        }
+        self.judge(kind, span);
+    }
+
+    fn around(&mut self, rule: &'r Compiled, before: usize, pattern: &str, keyword: &str, hit: &Range<usize>) {
+        if self.text[hit.clone()] != *keyword {
+            return;
+        }
+        let start = self.text.ceil_char_boundary(hit.start.saturating_sub(before + 1));
+        let end = self.text.floor_char_boundary(self.text.len().min(hit.end + 512));
+        let Some(captures) = rule.regex(pattern).and_then(|regex| regex.captures(&self.text[start..end])) else {
+            return;
+        };
+        let Some(group) = captures.name("secret") else { return };
+        let span = start + group.start()..start + group.end();
+        if span.start <= hit.start && hit.start < span.end {
+            self.judge(rule.kind, span);
+        }
+    }
+
+    fn jwt(&mut self, kind: &'r Kind, keyword: &str, hit: &Range<usize>) {
+        if hit.start < self.jwts_until || self.text[hit.clone()] != *keyword || !starts_token(self.text, hit.start) {
+            return;
+        }
+        match jwt::at(self.text, hit.start) {
+            Ok(span) => {
+                self.jwts_until = span.end;
+                self.judge(kind, span);
+            }
+            Err(end) => self.jwts_until = end,
+        }
+    }
+
+    fn block(&mut self, kind: &'r Kind, keyword: &str, hit: &Range<usize>) {
+        if hit.start < self.blocks_until || self.text[hit.clone()] != *keyword || !starts_token(self.text, hit.start) {
+            return;
+        }
+        let Some(block) = blocks::at(self.text, hit.start) else { return };
+        if let (true, Some(open)) = (block.is_open, &mut self.open) {
+            open.at(hit.start);
+        }
+        if block.is_key {
+            self.blocks_until = block.span.end;
+            self.push(kind, block.span);
+        }
+    }
+
+    fn encoded(&mut self, kind: &'r Kind, keyword: &str, hit: &Range<usize>) {
+        if keyword == "data:" {
+            let values = encoded::values(self.text, hit);
+            if let (true, Some(first), Some(open)) = (values.is_open, values.spans.first(), &mut self.open) {
+                open.at(first.start);
+            }
+            values.spans.into_iter().for_each(|span| self.push(kind, span));
+        } else if self.text[hit.clone()] == *keyword && hit.start >= self.blocks_until {
+            let Some((span, says)) = encoded::run_at(self.text, hit.start) else { return };
+            self.blocks_until = span.end;
+            // Once: what is encoded twice stays.
+            let mut inside = Vec::new();
+            let is_login = says.contains("\"auth\"");
+            if !is_login && !says.contains("[REDACTED") {
+                self.scanner.scan(&says, &mut inside, None);
+            }
+            if is_login || !inside.is_empty() {
+                self.push(kind, span);
+            }
+        }
+    }
+
+    /// Takes what a shape found, if the rule's checks agree.
+    fn judge(&mut self, kind: &'r Kind, span: Range<usize>) {
+        let secret = &self.text[span.clone()];
+        let starts = kind.has(Check::Inside) || starts_token(self.text, span.start);
+        let fits = |check: &Check| match check {
+            Check::Random => values::is_random(secret),
+            Check::NoWord => !values::is_placeholder(secret) && !values::is_words(secret) && !values::is_code(secret),
+            Check::Odd => values::is_odd(secret),
+            Check::Credentials => base64::readable(secret).is_some_and(|says| says.contains(':')),
+            Check::Inside | Check::Guessable | Check::Certain => true,
+        };
+        if starts
+            && ends_token(self.text, span.end)
+            && !values::is_example_token(secret)
+            && kind.checks.iter().all(fits)
+        {
+            self.push(kind, span);
+        }
+    }
+
+    fn push(&mut self, kind: &'r Kind, span: Range<usize>) {
+        let (is_hashed, is_certain) = (!kind.has(Check::Guessable), kind.has(Check::Certain));
+        self.found.push(Found { rule: kind.name, with_quotes: span.clone(), span, is_hashed, is_certain });
+    }
+}
+
+impl Compiled {
+    fn regex(&self, pattern: &str) -> Option<&Regex> {
+        let compile = || {
+            Regex::new(&if matches!(self.kind.by, By::Pattern(_)) {
+                format!("^(?:{pattern})")
+            } else {
+                pattern.to_owned()
+            })
+            .ok()
+        };
+        self.pattern.get_or_init(compile).as_ref()
+    }
+}
+
+/// Where a placeholder ends: `[REDACTED]`, `[REDACTED:kind]`, `[REDACTED:kind:8hex]`.
+pub(super) fn placeholder_end(text: &str, start: usize) -> Option<usize> {
+    let inside = text.get(start + "[REDACTED".len()..)?;
+    let length = inside
+        .bytes()
+        .take(80)
+        .take_while(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b':' | b'-'))
+        .count();
+    inside[length..].starts_with(']').then_some(start + "[REDACTED".len() + length + 1)
+}
+
+/// Where the data of `data:image/png;base64,…` ends. Text in a data URL is text.
+fn media_end(text: &str, hit: &Range<usize>) -> Option<usize> {
+    let before = &text.as_bytes()[hit.start.saturating_sub(80)..hit.start];
+    let is_media = |name: &[u8]| {
+        [
+            &b"image/"[..],
+            b"audio/",
+            b"video/",
+            b"font/",
+            b"application/pdf",
+            b"application/octet-stream",
+            b"application/font",
+            b"application/wasm",
+        ]
+        .iter()
+        .any(|media| name.starts_with(media))
+    };
+    let url = before.windows(5).rposition(|window| window.eq_ignore_ascii_case(b"data:"))?;
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_' | b'%');
+    let length = text.as_bytes()[hit.end..].iter().take_while(|byte| is_base64(byte)).count();
+    is_media(&before[url + 5..]).then_some(hit.end + length)
+}
+
+/// Whether a token may start here: not in the middle of a word, nor where a placeholder ends.
+fn starts_token(text: &str, at: usize) -> bool {
+    let bytes = text.as_bytes();
+    let Some(before) = at.checked_sub(1).map(|before| bytes[before]) else { return true };
+    let ends_with = |escape: &[u8]| bytes[..at].ends_with(escape);
+    if before == b']' {
+        let zone = text[text.floor_char_boundary(at.saturating_sub(100))..at].rfind("[REDACTED");
+        return zone.is_none_or(|zone| {
+            placeholder_end(text, text.floor_char_boundary(at.saturating_sub(100)) + zone) != Some(at)
+        });
+    }
+    if !before.is_ascii_alphanumeric() {
+        return true;
+    }
+    // Line breaks in JSON within JSON, and signs in addresses: `\n`, `%3D`, `\u003d`.
+    let is_hex = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_hexdigit);
+    ends_with(b"\\n")
+        || ends_with(b"\\r")
+        || ends_with(b"\\t")
+        || at >= 3 && bytes[at - 3] == b'%' && is_hex(&bytes[at - 2..at])
+        || at >= 6 && bytes[at - 6..at].starts_with(b"\\u") && is_hex(&bytes[at - 4..at])
+}
+
+/// Whether a token may end here.
+fn ends_token(text: &str, at: usize) -> bool {
+    let rest = &text.as_bytes()[at..];
+    !rest.first().is_some_and(u8::is_ascii_alphanumeric) && !rest.starts_with(b"[REDACTED")
+}
+
+fn is_long_token(rest: &[u8]) -> bool {
+    let is_part = |byte: &u8| {
+        byte.is_ascii_alphanumeric()
+            || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+' | b'=' | b'%' | b':' | b'$' | b'!')
+    };
+    rest.iter().take(MIN_TOKEN_BYTES).take_while(|byte| is_part(byte)).count() == MIN_TOKEN_BYTES
+}

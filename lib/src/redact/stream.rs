@@ -1,0 +1,169 @@
+//! A text that arrives in pieces: what could still become a secret is held back.
+
+use super::scan::{MAX_CONTEXT_BYTES, Open};
+use super::{Engine, Redactor, assignment, blocks, digits};
+
+/// At most so much is held back, whatever could come, except for an open private key.
+pub(super) const MAX_HELD_BYTES: usize = 16 * 1024;
+
+/// A text that arrives in pieces. The pieces that it lets go are, joined, what [`Redactor::text`] makes of the whole text.
+///
+/// A secret of more than 16 KiB is the exception, unless it is a private key.
+///
+/// ```
+/// use scrollback::redact::{Redactor, Settings, Stream};
+///
+/// let redactor = Redactor::new(Settings::with_key([7; 32]))?;
+/// let mut stream = Stream::new();
+/// assert_eq!(stream.push(&redactor, "the password is tid"), "the password is ");
+/// assert_eq!(stream.push(&redactor, "e-4-morning, or so"), "[REDACTED:password], or ");
+/// assert_eq!(stream.finish(&redactor), "so");
+/// # Ok::<(), scrollback::redact::RuleError>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    /// What was let go and may say what follows, then what is held back; not redacted.
+    text: String,
+    /// Where what is held back starts.
+    held: usize,
+}
+
+impl Stream {
+    /// Nothing has arrived.
+    pub fn new() -> Stream {
+        Stream::default()
+    }
+
+    /// Adds a piece, and returns what can be let go.
+    pub fn push(&mut self, redactor: &Redactor, piece: &str) -> String {
+        self.text.push_str(piece);
+        let until = redactor.engine.as_ref().map_or(self.text.len(), |engine| engine.safe_until(&self.text, self.held));
+        let custom =
+            redactor.custom.iter().map(|rule| rule.held_back(&self.text[self.held..])).max().unwrap_or_default();
+        let until = until.min(self.text.len().saturating_sub(custom)).max(self.held);
+        self.release(redactor, self.text.floor_char_boundary(until).max(self.held))
+    }
+
+    /// Returns everything that is held back; more may follow, but what was cut is not found.
+    pub fn finish(&mut self, redactor: &Redactor) -> String {
+        self.release(redactor, self.text.len())
+    }
+
+    /// How many bytes are held back.
+    pub fn held_back(&self) -> usize {
+        self.text.len() - self.held
+    }
+
+    fn release(&mut self, redactor: &Redactor, until: usize) -> String {
+        let mut out = match &redactor.engine {
+            Some(engine) => engine.redact_part(&self.text, self.held, until),
+            None => self.text[self.held..until].to_owned(),
+        };
+        for rule in &redactor.custom {
+            out = rule.scrub(None, &out).into_owned();
+        }
+        // White space at the start of what is kept would look like the start of a line.
+        let keep = self.text.floor_char_boundary(until.saturating_sub(MAX_CONTEXT_BYTES));
+        let line = self.text[keep..until]
+            .find(char::is_whitespace)
+            .map_or(keep, |at| if keep == 0 { 0 } else { keep + at });
+        self.text.drain(..line);
+        self.held = until - line;
+        out
+    }
+}
+
+impl Redactor {
+    /// How much of the end of a streamed text to hold back, if nothing is known of what came before it.
+    pub(crate) fn held_back(&self, text: &str) -> usize {
+        let custom = self.custom.iter().map(|rule| rule.held_back(text)).max().unwrap_or_default();
+        let engine = self.engine.as_ref().map_or(0, |engine| {
+            // Without the text before it, a name must not be cut off from its value: whole lines go.
+            let until = engine.safe_until(text, 0);
+            let line = text[..until].rfind('\n').map_or(0, |end| end + 1);
+            (text.len() - line).min(MAX_HELD_BYTES.max(text.len() - until))
+        });
+        custom.max(engine)
+    }
+}
+
+impl Engine {
+    /// Up to where a text is safe to let go, from `held` on.
+    fn safe_until(&self, text: &str, held: usize) -> usize {
+        let mut found = Vec::new();
+        let mut open = Open::default();
+        self.find(text, &mut found, Some(&mut open));
+        let end = text.len();
+        // A word is complete when white space follows it.
+        let word = text[held..]
+            .rfind(char::is_whitespace)
+            .map_or(held, |at| held + at + text[held + at..].chars().next().map_or(1, char::len_utf8));
+        let mut until = word.min(digits::open_number(text)).min(number_before(text, word));
+        until = until.min(label_before(text).unwrap_or(end));
+        if !self.users.is_empty() {
+            until = until.min(text[held..].rfind('\n').map_or(held, |at| held + at + 1));
+        }
+        if let Some(masked) = &self.masked {
+            until = until.min(end.saturating_sub(masked.longest_with_space));
+        }
+        // What is complete, but not so long that it could not become a part of something longer.
+        let touching = found.iter().filter(|found| {
+            found.span.end >= end || text[found.span.end..].trim().is_empty() && found.with_quotes.end + 1 >= end
+        });
+        let openings = touching.map(|found| found.with_quotes.start).chain(open.from);
+        let until = openings.fold(until, usize::min).max(held);
+        let crossing = |until: usize| {
+            found
+                .iter()
+                .filter(|found| found.with_quotes.start < until && until < found.with_quotes.end)
+                .map(|found| found.with_quotes.start)
+                .min()
+        };
+        let limit = if self.has_open_key(text) { blocks::MAX_BLOCK_BYTES } else { MAX_HELD_BYTES };
+        let until = until.max(end.saturating_sub(limit)).max(held);
+        crossing(until).unwrap_or(until).max(held)
+    }
+
+    fn has_open_key(&self, text: &str) -> bool {
+        text.match_indices("-----BEGIN")
+            .any(|(at, _)| blocks::at(text, at).is_some_and(|block| block.is_open))
+    }
+
+    /// A part of a text without its secrets, found in the whole.
+    fn redact_part(&self, text: &str, from: usize, until: usize) -> String {
+        let mut found = Vec::new();
+        self.find(text, &mut found, None);
+        let mut settled = self.settled(text, found);
+        settled.retain(|found| found.with_quotes.end > from && found.with_quotes.start < until);
+        for found in &mut settled {
+            found.with_quotes = found.with_quotes.start.max(from)..found.with_quotes.end.min(until);
+        }
+        let mut out = String::new();
+        let mut copied = from;
+        for found in &settled {
+            let span = self.masked_span(found);
+            let span = span.start.max(copied)..span.end.min(until);
+            out.push_str(&text[copied..span.start]);
+            self.write_placeholder(&mut out, found.rule, found.is_hashed.then(|| &text[found.span.clone()]));
+            copied = span.end;
+        }
+        out.push_str(&text[copied..until]);
+        out
+    }
+}
+
+/// The start of the digits before a word that starts with one: a card number has spaces in it.
+fn number_before(text: &str, word: usize) -> usize {
+    if text[word..].starts_with(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase()) || text[word..].is_empty() {
+        return digits::open_number(&text[..word]);
+    }
+    word
+}
+
+/// `-----BEGIN RSA PRI`: the label has spaces in it.
+fn label_before(text: &str) -> Option<usize> {
+    let at = text.rfind("-----BEGIN")?;
+    blocks::at(text, at).filter(|block| block.is_open).map(|block| block.span.start)
+}
+
+const _: () = assert!(assignment::MAX_QUOTED_BYTES < MAX_HELD_BYTES);

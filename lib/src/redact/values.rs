@@ -1,0 +1,375 @@
+//! Whether a value can be a secret at all: placeholders, words, code and randomness.
+
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+use super::words::is_word;
+
+/// How much the name before a value says about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Strength {
+    /// `password`, `client_secret`: nearly everything that is no placeholder, word or code.
+    Strong,
+    /// `api_key`: what has a digit, or looks random.
+    Key,
+    /// `token`, `auth`, `key`: only what looks random.
+    Weak,
+}
+
+/// How a value is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Written {
+    /// Between quotes, or as a whole string of JSON.
+    Quoted,
+    /// `NAME=value` without spaces, as in a shell or a `.env` file.
+    Env,
+    /// Up to the next white space, in code, YAML or a table.
+    Bare,
+    /// After "is" in a sentence.
+    Prose,
+}
+
+/// A value of more characters is a text that has a secret in it, not a secret.
+pub(super) const MAX_VALUE_BYTES: usize = 4096;
+
+/// Texts that show where a secret goes.
+#[rustfmt::skip]
+const STAND_INS: &[&str] = &[
+    "example", "placeholder", "your-", "your_", "yourkey", "yourtoken", "yoursecret", "yourpassword", "your key",
+    "changeme", "change-me", "change_me", "changeit", "redacted", "insert-", "insert_", "replace-", "replace_",
+    "replaceme", "-here", "_here", "xxxx", "****", "....", "dummy", "notasecret", "not-a-secret", "todo", "fixme",
+    "<your", "my-secret", "my_secret", "mysecret", "my-token", "my_token", "mytoken", "my-api-key", "my_api_key",
+    "myapikey", "my-password", "my_password", "mypassword", "some-", "some_", "•••", "………", "none-of",
+];
+
+/// The stand-ins that are not part of a random token either.
+#[rustfmt::skip]
+const STAND_INS_IN_TOKENS: &[&str] = &[
+    "example", "placeholder", "your-", "your_", "yourkey", "yourtoken", "redacted", "replace", "changeme", "-here",
+    "_here",
+];
+
+static STAND_IN: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| finder(STAND_INS));
+static STAND_IN_TOKEN: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| finder(STAND_INS_IN_TOKENS));
+
+/// Whether a value only shows where a secret goes: `xxxx`, `your-key-here`, `${VAR}`, `<token>`.
+pub(super) fn is_placeholder(value: &str) -> bool {
+    let trimmed = value.trim();
+    let bytes = trimmed.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else { return true };
+    let is_variable = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let is_wrapped = (*first == b'<' && *last == b'>')
+        || (*first == b'%' && *last == b'%' && bytes.len() > 2 && is_variable(&trimmed[1..trimmed.len() - 1]))
+        || trimmed.contains("{{")
+        || trimmed.contains("${")
+        || trimmed.contains("$(")
+        || trimmed.starts_with('`')
+        || (*first == b'{' && *last == b'}')
+        || trimmed
+            .strip_prefix('$')
+            .is_some_and(|name| is_variable(name) && !name.starts_with(|c: char| c.is_ascii_digit() && name.len() > 2))
+        || trimmed.contains("[REDACTED");
+    is_wrapped
+        || has_one_character(bytes)
+        || STAND_IN.as_ref().is_some_and(|words| words.is_match(trimmed))
+        || is_series(bytes)
+}
+
+/// Whether what has a vendor's shape is an example of it.
+pub(super) fn is_example_token(token: &str) -> bool {
+    has_long_run(token.as_bytes()) || STAND_IN_TOKEN.as_ref().is_some_and(|words| words.is_match(token))
+}
+
+/// Whether a value after such a name can be a secret.
+pub(super) fn is_plausible(value: &str, strength: Strength, written: Written) -> bool {
+    if value.len() > MAX_VALUE_BYTES {
+        return false;
+    }
+    let fits = match strength {
+        Strength::Strong => is_password(value, written),
+        Strength::Key if written == Written::Env => value.len() >= 4 && !is_code(value) && !is_words(value),
+        Strength::Key => {
+            value.len() >= 8 && has_digit(value) && is_one_token(value) && !is_identifier(value) && !is_code(value)
+        }
+        Strength::Weak => {
+            let least = if written == Written::Env { 8 } else { 10 };
+            value.len() >= least && is_one_token(value) && !is_code(value) && is_random(value)
+        }
+    };
+    // The dearest checks come last: most values are words or code.
+    fits && !is_placeholder(value) && !is_example_token(value) && !is_path(value)
+}
+
+fn is_password(value: &str, written: Written) -> bool {
+    let (has_digit, has_symbol) = (has_digit(value), value.bytes().any(is_symbol));
+    let mixes_case = mixes_case(value);
+    match written {
+        Written::Quoted if value.contains(char::is_whitespace) => is_passphrase(value),
+        Written::Quoted if has_digit || has_symbol => {
+            value.len() >= 4 && !is_known_identifier(value) && !is_call(value) && !is_url(value)
+        }
+        Written::Quoted => value.len() >= 6 && !is_words(value) && !is_name(value),
+        Written::Env => value.len() >= 3 && !is_code(value) && !is_words(value),
+        Written::Bare if is_code(value) || is_known_identifier(value) => false,
+        Written::Bare => {
+            value.len() >= 5 && (has_digit || has_symbol) && value.bytes().any(|byte| byte.is_ascii_alphabetic())
+                || (value.len() >= 8 && mixes_case && !is_camel(value))
+        }
+        Written::Prose => {
+            let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
+            value.len() >= 4
+                && !is_words(value)
+                && !is_code(value)
+                && !is_known_identifier(value)
+                && ((has_digit && letters)
+                    || (has_symbol && letters && value.len() >= 6)
+                    || (mixes_case && !is_camel(value) && value.len() >= 8)
+                    || (has_digit && value.len() >= 6 && !letters))
+        }
+    }
+}
+
+/// Whether a token after a scheme is more than a word: "Bearer authentication".
+pub(super) fn is_odd(value: &str) -> bool {
+    let is_letters = value
+        .bytes()
+        .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'=' | b':'));
+    !is_letters && !is_known_identifier(value) || value.len() >= 20 && is_random(value)
+}
+
+/// Several words that nobody would print on a form.
+fn is_passphrase(value: &str) -> bool {
+    let words = || value.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let sentence = value.ends_with(['.', '?', '!', ':', ',', ';', ')', '…']) || value.contains(['(', '<', '{', '=']);
+    let (count, known) = (words().count(), words().filter(|word| is_word(word)).count());
+    let has_few_known = known * 3 <= count && count >= 2;
+    let is_long = count >= 3 || !value.starts_with(char::is_uppercase);
+    !sentence && value.len() <= 128 && has_few_known && is_long
+}
+
+/// Nothing but words of a form or of code, in any spelling: `user_password`, `newToken`.
+pub(super) fn is_words(value: &str) -> bool {
+    let mut words = 0;
+    let known = split_words(value).all(|word| {
+        words += 1;
+        is_word(word)
+    });
+    known && words > 0
+}
+
+/// Two or more words with `_`, `-` or `.` between them, or in camel case, with at most a short number at the end of each.
+fn is_identifier(value: &str) -> bool {
+    let mut parts = value.split(['_', '-', '.', ':', '/']);
+    let is_part = |part: &str| {
+        let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        part.len() - letters.len() <= 4
+            && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
+            && is_pronounceable(letters)
+    };
+    let count = value.split(['_', '-', '.', ':', '/']).count();
+    if count == 1 {
+        return is_camel(value) && is_words(value);
+    }
+    let all = parts.all(is_part);
+    all && (count < 4 || split_words(value).any(is_word))
+}
+
+/// An identifier with a word of forms or code in it: `step-2-form`, but not `needle-16-ocean`.
+fn is_known_identifier(value: &str) -> bool {
+    is_identifier(value) && split_words(value).any(is_word)
+}
+
+/// Whether letters are rather a word than random: vowels among them, and one case.
+fn is_pronounceable(letters: &str) -> bool {
+    let rest = letters.get(1..).unwrap_or_default();
+    let one_case = rest.bytes().all(|byte| byte.is_ascii_lowercase())
+        || letters.bytes().all(|byte| byte.is_ascii_uppercase())
+        || is_camel(letters);
+    let vowels = letters.bytes().filter(|byte| b"aeiouyAEIOUY".contains(byte)).count();
+    one_case && (letters.len() <= 4 || vowels * 6 >= letters.len()) && letters.len() <= 16
+}
+
+/// One capital letter at the start of each of its words: `accessToken`, `SecretString`.
+fn is_camel(value: &str) -> bool {
+    let letters = value.bytes().all(|byte| byte.is_ascii_alphabetic());
+    let runs = value.as_bytes().windows(2).any(|pair| pair[0].is_ascii_uppercase() && pair[1].is_ascii_uppercase());
+    let short = value.as_bytes().split(u8::is_ascii_uppercase).skip(1).any(|word| word.len() < 2);
+    letters && !runs && !short
+}
+
+/// A single word with a capital at most at its start, too short or too long to be made up.
+fn is_name(value: &str) -> bool {
+    !value.is_ascii()
+        || value.starts_with(|c: char| c.is_ascii_uppercase())
+        || is_camel(value) && value.bytes().any(|byte| byte.is_ascii_uppercase())
+}
+
+/// An expression of a programming language.
+pub(super) fn is_code(value: &str) -> bool {
+    let starts_as_code = value.starts_with(['$', '&', '(', '[', '{', '<', '=', '|', '/', ';', '\\', ')', '@', ','])
+        && !value.bytes().skip(1).any(|byte| byte.is_ascii_digit())
+        || value.starts_with("//")
+        || value.starts_with("--");
+    let has_operator = ["::", "->", "=>", "()", "!=", "==", "${", "#{", "%{", "</", "/>", "||", "&&"]
+        .iter()
+        .any(|sign| value.contains(sign));
+    let dotted = value.contains('.')
+        && value.split('.').all(|part| {
+            part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+                && is_pronounceable(part.trim_matches('_').split('_').next().unwrap_or_default())
+                && !part.bytes().any(|byte| byte.is_ascii_digit())
+        });
+    starts_as_code || has_operator || dotted || is_call(value)
+}
+
+/// A name with an opening parenthesis or bracket after it: `getenv("X")`, `tokens[0]`.
+fn is_call(value: &str) -> bool {
+    let name = value.find(|c: char| !(c.is_ascii_alphanumeric() || "_.!?:".contains(c)));
+    name.is_some_and(|end| {
+        end > 0
+            && value[end..].starts_with(['(', '[', '{', '<'])
+            && value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+    })
+}
+
+fn is_url(value: &str) -> bool {
+    value.contains("://")
+}
+
+/// A file's path: each part a name.
+fn is_path(value: &str) -> bool {
+    let rooted = ["/", "./", "../", "~/", "C:\\", "file:"].iter().any(|root| value.starts_with(root));
+    rooted
+        && value
+            .split(['/', '\\'])
+            .skip(1)
+            .all(|part| part.len() <= 24 && !(part.len() >= 12 && is_random(part)))
+        || is_url(value) && !value.contains('@')
+}
+
+fn is_one_token(value: &str) -> bool {
+    !value.contains(char::is_whitespace)
+}
+
+fn has_digit(value: &str) -> bool {
+    value.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+fn mixes_case(value: &str) -> bool {
+    value.bytes().any(|byte| byte.is_ascii_uppercase()) && value.bytes().any(|byte| byte.is_ascii_lowercase())
+}
+
+fn is_symbol(byte: u8) -> bool {
+    byte.is_ascii_punctuation() && !b"_-./:,;'\"()[]{}<>\\`".contains(&byte)
+}
+
+/// Letters and digits without an order that a person would give them.
+pub(super) fn is_random(value: &str) -> bool {
+    let (digits, letters) = value.bytes().fold((0, 0), |(digits, letters), byte| {
+        (digits + usize::from(byte.is_ascii_digit()), letters + usize::from(byte.is_ascii_alphabetic()))
+    });
+    let mixed = mixes_case(value) && value.len() >= 16 && entropy(value.as_bytes()) >= 3.5 && !is_camel(value);
+    ((digits > 0 && letters > 0) || mixed)
+        && !is_identifier(value)
+        && !is_date(value)
+        && entropy(value.as_bytes()) >= 2.5
+}
+
+/// `2026-11-15T12:00:00Z`, `v1.2.3-rc1`, `10.0.0.1`.
+fn is_date(value: &str) -> bool {
+    let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
+    letters <= 3 && value.bytes().any(|byte| b"-:.".contains(&byte))
+}
+
+/// Shannon's entropy in bits a byte.
+pub(super) fn entropy(bytes: &[u8]) -> f64 {
+    let mut counts = [0_u32; 256];
+    bytes.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+    let all = bytes.len() as f64;
+    let share = |count: u32| f64::from(count) / all;
+    -counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| share(*count) * share(*count).log2())
+        .sum::<f64>()
+}
+
+fn has_one_character(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == bytes[0]) && (bytes.len() > 1 || !bytes[0].is_ascii_alphanumeric())
+}
+
+/// Six times the same character.
+fn has_long_run(bytes: &[u8]) -> bool {
+    bytes.windows(6).any(|run| run.iter().all(|byte| *byte == run[0]))
+}
+
+/// Each character the one after the last: `abcdefgh`, `0123456789`.
+fn is_series(bytes: &[u8]) -> bool {
+    let steps = bytes.windows(2).filter(|pair| pair[1] == pair[0].wrapping_add(1)).count();
+    bytes.len() >= 8 && steps * 5 >= (bytes.len() - 1) * 4 && !bytes.starts_with(b"12345")
+}
+
+/// An automaton of our own words: it always builds.
+fn finder(words: &[&str]) -> Option<AhoCorasick> {
+    AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok()
+}
+
+/// The words of a name, in any spelling: `dbPassword`, `DB_PASSWORD`, `db-password`.
+pub(super) fn split_words(name: &str) -> impl Iterator<Item = &str> {
+    let mut rest = name;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let bytes = rest.as_bytes();
+        let mut end = rest.chars().next()?.len_utf8();
+        while let Some(byte) = bytes.get(end) {
+            let before = bytes[end - 1];
+            let starts_word = (byte.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit()))
+                || (byte.is_ascii_uppercase()
+                    && before.is_ascii_uppercase()
+                    && bytes.get(end + 1).is_some_and(u8::is_ascii_lowercase));
+            if starts_word || (byte.is_ascii() && !byte.is_ascii_alphanumeric()) {
+                break;
+            }
+            end += 1;
+        }
+        let (word, after) = rest.split_at(end);
+        rest = after;
+        Some(word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_found_in_every_spelling() {
+        let words = |name| split_words(name).collect::<Vec<_>>();
+        assert_eq!(words("dbPassword"), ["db", "Password"]);
+        assert_eq!(words("AWSSecretKey"), ["AWS", "Secret", "Key"]);
+        assert_eq!(words("x-api-key"), ["x", "api", "key"]);
+        assert_eq!(words("été_token"), ["été", "token"]);
+    }
+
+    #[test]
+    fn what_shows_where_a_secret_goes_is_none() {
+        for value in [
+            "",
+            "xxxx",
+            "your-key-here",
+            "${VAR}",
+            "$VAR",
+            "<token>",
+            "***",
+            "{{ x }}",
+            "%PASS%",
+            "changeme",
+            "abcdefgh",
+            "........",
+        ] {
+            assert!(is_placeholder(value), "{value}");
+        }
+        assert!(!is_placeholder("tide-4-morning"));
+    }
+}

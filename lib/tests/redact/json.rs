@@ -1,0 +1,108 @@
+//! Raw JSON: strings are judged decoded and with their key, and everything else stays byte for byte.
+
+use super::fakes::{self, BASE64, WORD, signs};
+use super::redactor;
+use serde_json::{Value, json};
+
+fn line(text: &str) -> String {
+    String::from_utf8(redactor().line(text.as_bytes()).bytes.into_owned()).unwrap()
+}
+
+#[test]
+fn a_line_and_its_text_give_the_same_result() {
+    let redactor = redactor();
+    for (text, _) in (1..10).flat_map(fakes::all) {
+        let record = json!({"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": text}]}})
+            .to_string();
+        let redacted: Value = serde_json::from_slice(&redactor.line(record.as_bytes()).bytes).unwrap();
+        assert_eq!(redacted["message"]["content"][0]["text"], redactor.text(&text).text.as_ref());
+    }
+}
+
+#[test]
+fn what_is_not_masked_stays_byte_for_byte() {
+    let token = format!("{}{}", "ghp_", signs(1, WORD, 36));
+    let text = format!(
+        "{{ \"n\" : 1e400, \"n\":12345678901234567890123 ,\"\\u0061\": \"caf\\u00e9 \\/ {token}\", \"z\" : \"\\u00e9\\/\" }}\r\n"
+    );
+    let redacted = line(&text);
+    assert!(
+        redacted.starts_with(
+            "{ \"n\" : 1e400, \"n\":12345678901234567890123 ,\"\\u0061\": \"café / [REDACTED:github-token:"
+        ),
+        "{redacted}"
+    );
+    assert!(redacted.ends_with("]\", \"z\" : \"\\u00e9\\/\" }\r\n"), "{redacted}");
+    assert_eq!(line(&redacted), redacted);
+}
+
+#[test]
+fn a_string_is_judged_with_its_key() {
+    for (text, wanted) in [
+        (r#"{"password":"tide-x"}"#, r#"{"password":"[REDACTED:password]"}"#),
+        (r#"{"db":{"user":"ada","pass_word":"swordfish"}}"#, r#"{"db":{"user":"ada","pass_word":"swordfish"}}"#),
+        (
+            r#"{"passwords":[],"db_password":["swordfish","kelp4x"]}"#,
+            r#"{"passwords":[],"db_password":["[REDACTED:password]","[REDACTED:password]"]}"#,
+        ),
+        (r#"{"name":"DB_PASSWORD","value":"swordfish"}"#, r#"{"name":"DB_PASSWORD","value":"[REDACTED:password]"}"#),
+        (r#"{"ssn":"219-09-9998"}"#, r#"{"ssn":"[REDACTED:ssn]"}"#),
+        (
+            r#"{"max_tokens":"4096","token":"none","password":null,"secret":true}"#,
+            r#"{"max_tokens":"4096","token":"none","password":null,"secret":true}"#,
+        ),
+        (
+            r#"{"kind":"Secret","data":{"user":"YWRtaW4tdGlkZQ=="}}"#,
+            r#"{"kind":"Secret","data":{"user":"[REDACTED:password]"}}"#,
+        ),
+    ] {
+        assert_eq!(line(text), wanted);
+    }
+}
+
+#[test]
+fn secrets_in_keys_and_in_torn_lines_are_masked_and_findings_say_where() {
+    let token = format!("{}{}", "glpat-", signs(4, WORD, 20));
+    let text = format!("{{\"a/b\":[0,{{\"{token}\":1}}],\"c\":\"{token}");
+    let redactor = redactor();
+    let redacted = redactor.line(text.as_bytes());
+    assert!(!String::from_utf8_lossy(&redacted.bytes).contains(&token[6..]));
+    let pointers: Vec<&str> = redacted.findings.iter().map(|finding| finding.pointer.as_str()).collect();
+    assert_eq!(pointers.len(), 2);
+    assert!(pointers[0].starts_with("/a~1b/1/[REDACTED:gitlab-token:"), "{pointers:?}");
+    assert_eq!(pointers[1], "/c");
+    for torn in [format!("garbage {token} more"), format!("{{\"a\": {token}}}"), format!("\u{fffd}{token}")] {
+        assert!(!line(&torn).contains(&token[6..]), "{torn}");
+    }
+}
+
+#[test]
+fn signatures_images_ids_and_hashes_stay_but_open_no_hole() {
+    let redactor = redactor();
+    let blob = signs(5, BASE64, 400);
+    let record = json!({
+        "uuid": "0199a3f0-8d43-7b51-9a5e-3c1f2b7d9e10", "requestId": "req_011CWzMd5vc7cwkNhz5GovQM", "tool_use_id": "toolu_01A09q90qw90lq917835lq9",
+        "content": [{"type": "thinking", "thinking": "hm", "signature": blob}, {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": blob}},
+            {"type": "reasoning", "encrypted_content": format!("gAAAAA-{}_", signs(6, WORD, 300))}, {"image_url": format!("data:image/png;base64,{blob}")}],
+        "usage": {"input_tokens": 3, "output_tokens": 5}, "sha256": signs(7, fakes::HEX, 64), "integrity": format!("sha512-{blob}"),
+    })
+    .to_string();
+    assert_eq!(redactor.line(record.as_bytes()).findings, []);
+    let token = format!("{}{}", "ghp_", signs(1, WORD, 36));
+    for field in ["id", "signature", "data", "encrypted_content", "hash"] {
+        let record = json!({field: token}).to_string();
+        assert_eq!(redactor.line(record.as_bytes()).findings.len(), 1, "{field}");
+    }
+}
+
+#[test]
+fn a_value_is_redacted_like_its_line() {
+    let redactor = redactor();
+    for (text, _) in fakes::all(3) {
+        let mut value = json!({"text": text, "n": 1.5});
+        let findings = redactor.json(&mut value);
+        assert!(!findings.is_empty());
+        assert_eq!(value["text"], redactor.text(&text).text.as_ref());
+        assert_eq!(value["n"], 1.5);
+    }
+}

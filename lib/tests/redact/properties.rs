@@ -1,0 +1,89 @@
+//! What holds for every text.
+
+use super::fakes::{self, WORD, signs};
+use super::{plain, redactor};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use scrollback::fuzzing;
+
+/// Texts around secrets, of everything that rules look for.
+fn texts() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        (1..2000_u64, 0..20_usize).prop_map(|(seed, at)| fakes::all(seed)[at].0.clone()),
+        (1..2000_u64, 0..20_usize).prop_map(|(seed, at)| fakes::all(seed)[at].1.clone()),
+        (1..2000_u64, 1..40_usize).prop_map(|(seed, count)| signs(seed, WORD, count)),
+        prop::sample::select(vec![
+            "password",
+            " = ",
+            ": ",
+            "\"",
+            "'",
+            "\\\"",
+            "`",
+            "is ",
+            "token",
+            "key",
+            "api_key",
+            "\n",
+            "\\n",
+            " ",
+            "  ",
+            "=",
+            "://",
+            "@",
+            ":",
+            "[REDACTED:token:0a1b2c3d]",
+            "[REDACTED",
+            "]",
+            "Bearer ",
+            "Basic ",
+            "Cookie: ",
+            "data:\n  ",
+            "-----BEGIN ",
+            "-----END ",
+            "RSA PRIVATE KEY-----",
+            "4111 1111",
+            " 1111 1111",
+            "DE89 3704",
+            "é",
+            "日本",
+            "\u{200b}",
+            "--",
+            "|",
+            ",",
+            ";",
+            "&",
+            "?",
+            "<",
+            ">",
+            "{",
+            "}",
+            "eyJ",
+            "sk-",
+            "ghp_",
+            "curl -u ",
+            "mysql -p",
+            "secret",
+            "SSN",
+            "219-09-9998",
+        ])
+        .prop_map(str::to_owned),
+        "\\PC{0,6}",
+    ];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+fn run(cases: u32, test: impl Fn(String) -> Result<(), TestCaseError>) {
+    let mut runner = TestRunner::new(Config { failure_persistence: None, cases, ..Config::default() });
+    runner.run(&texts(), test).unwrap();
+}
+
+#[test]
+fn redacting_twice_is_redacting_once_and_json_keeps_its_shape() {
+    let (redactor, plain) = (redactor(), plain());
+    run(super::cases(2_000, 200_000), |text| {
+        fuzzing::redaction_of(&redactor, &text);
+        fuzzing::redaction_of(&plain, &text);
+        Ok(())
+    });
+}

@@ -1,0 +1,172 @@
+//! Texts: what is masked, and how it looks afterwards.
+
+use super::fakes::{self, BASE64, HEX, WORD, signs};
+use super::{plain, redactor};
+
+#[test]
+fn every_fake_is_masked_wherever_it_stands() {
+    let redactor = redactor();
+    for (text, secret) in (1..20).flat_map(fakes::all) {
+        for (before, after) in [
+            ("", ""),
+            ("日本語、", "。終わり"),
+            ("a\\n", "\\n"),
+            ("\u{1f511} ", " \u{1f511}"),
+            ("{\\\"x\\\": \\\"", "\\\"}"),
+        ] {
+            let whole = format!("{before}{text}{after}");
+            let redacted = redactor.text(&whole).text.into_owned();
+            let survives =
+                secret.as_bytes().windows(8).any(|part| redacted.as_bytes().windows(8).any(|known| known == part));
+            assert!(!survives, "{whole}\n→ {redacted}");
+        }
+    }
+}
+
+#[test]
+fn the_same_secret_has_the_same_placeholder_and_what_can_be_guessed_has_no_hash() {
+    let redactor = redactor();
+    let token = format!("{}{}", "ghp_", signs(3, WORD, 36));
+    let text = format!("{token} and {token}");
+    let redacted = redactor.text(&text);
+    let parts: Vec<&str> = redacted.text.split(" and ").collect();
+    assert_eq!(parts[0], parts[1]);
+    assert!(
+        parts[0].starts_with("[REDACTED:github-token:") && parts[0].len() == "[REDACTED:github-token:12345678]".len()
+    );
+    assert_eq!(redacted.findings[1].span, token.len() + 5..text.len());
+    let other = super::Redactor::new(super::Settings::with_key([8; 32])).unwrap();
+    assert_ne!(other.text(&token).text, redactor.text(&token).text);
+    for (text, wanted) in [
+        ("card 4111111111111111", "card [REDACTED:card]"),
+        ("SSN 219-09-9998", "SSN [REDACTED:ssn]"),
+        ("password=tide4x", "password=[REDACTED:password]"),
+        ("redis://:tide4x@host", "redis://:[REDACTED:url-password]@host"),
+    ] {
+        assert_eq!(redactor.text(text).text, wanted);
+    }
+}
+
+#[test]
+fn the_plain_style_gives_the_outputs_of_seed_002() {
+    let plain = plain();
+    let key = format!("{}{}", "sk-ant-api03-", signs(1, WORD, 95));
+    let jwt = format!("eyJ{}.eyJ{}.{}", signs(1, WORD, 30), signs(2, WORD, 50), signs(3, WORD, 43));
+    for (text, wanted) in [
+        (format!("ANTHROPIC_API_KEY={key}"), "ANTHROPIC_API_KEY=[REDACTED]"),
+        (format!("OPENAI_API_KEY=\"{key}\""), "OPENAI_API_KEY=[REDACTED]"),
+        (format!("export GEMINI_API_KEY='{key}' && run"), "export GEMINI_API_KEY=[REDACTED] && run"),
+        (format!("ANTHROPIC_API_KEY={key} and more"), "ANTHROPIC_API_KEY=[REDACTED] and more"),
+        ("OPENAI_API_KEY=abc123".to_owned(), "OPENAI_API_KEY=[REDACTED]"),
+        (format!("Authorization: Bearer {jwt}"), "Authorization: Bearer [REDACTED]"),
+        ("Bearer abc123-def".to_owned(), "Bearer [REDACTED]"),
+    ] {
+        let redacted = plain.text(&text).text.into_owned();
+        assert_eq!(redacted, wanted, "{text}");
+        assert_eq!(plain.text(&redacted).text, wanted);
+    }
+}
+
+#[test]
+fn what_is_no_secret_stays() {
+    let redactor = redactor();
+    for text in [
+        "const token = await getToken(user);",
+        "let password = std::env::var(\"DB_PASSWORD\")?;",
+        "password: Option<String>,",
+        "The password is required and must have 8 characters.",
+        "export OPENAI_API_KEY=your-key-here",
+        "ANTHROPIC_API_KEY=${KEY}",
+        "sk-ant-xxxxxxxxxxxxxxxxxxxxxxxx",
+        "commit 3db1815f2c9e4b7a8d6e5f4c3b2a190807060504",
+        "uuid 0199a3f0-8d43-7b51-9a5e-3c1f2b7d9e10",
+        "\"integrity\": \"sha512-v2kDEe57lecTulaDIuNTPy3Ry4gLGJ6Z1O3vE1krgXZNrsQ+LFTGHVxVjcXPs17LhbZVGedAJv8XZ1tvj5FvSg==\"",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl ada@host",
+        "2026-11-15T12:00:00.123Z took 1731672000123 ms",
+        "call +49 170 1234567 or (555) 123-4567",
+        "<input type=\"password\" name=\"password\" placeholder=\"Password\">",
+        "max_tokens: 4096, input_tokens: 1234",
+        "toolu_01A09q90qw90lq917835lq9 and call_8Yk2JmQ1xXv3",
+        "if token == Token::Key { return key; }",
+        "token usage: 12,345 (secret sauce)",
+        "git clone https://github.com/ada/tides.git",
+        "see http://localhost:3000/login?next=/home",
+        "key: value",
+        "secretKeyRef:\n  name: db-secret\n  key: password",
+        "POSTGRES_PASSWORD=password",
+        "version = \"1.2.3-alpha.4+build.5\"",
+    ] {
+        assert_eq!(redactor.text(text).text, text);
+    }
+}
+
+#[test]
+fn keys_are_masked_whole_or_cut_off() {
+    let redactor = redactor();
+    let lines: Vec<String> = (1..20).map(|seed| signs(seed, BASE64, 64)).collect();
+    for joined in [
+        lines.join("\n"),
+        lines.join("\\n"),
+        lines.join("\r\n"),
+        lines.join(" "),
+        format!("     2→{}", lines.join("\n     3→")),
+    ] {
+        for label in ["RSA PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK", "PRIVATE KEY"] {
+            let whole = format!("-----BEGIN {label}-----\n{joined}\n-----END {label}-----\n");
+            assert_eq!(redactor.text(&whole).findings.len(), 1);
+            assert!(redactor.text(&whole).text.ends_with("]\n"), "{}", redactor.text(&whole).text);
+            let cut = format!("x -----BEGIN {label}-----\n{joined}");
+            let redacted = redactor.text(&cut).text;
+            assert!(lines.iter().all(|line| !redacted.contains(&line[..12])), "{redacted}");
+        }
+    }
+}
+
+#[test]
+fn base64_is_looked_through_once() {
+    let redactor = redactor();
+    let yaml = "apiVersion: v1\ndata:\n  user: YWRtaW4tdGlkZQ==\n  pin: aHVudGVyMjAyNg==\nkind: Secret\n";
+    let redacted = redactor.text(yaml).text.into_owned();
+    assert!(
+        !redacted.contains("YWRt") && !redacted.contains("aHVu") && redacted.contains("kind: Secret"),
+        "{redacted}"
+    );
+    let config = "data:\n  mode: production\n  level: debug\n";
+    assert_eq!(redactor.text(config).text, config);
+}
+
+#[test]
+fn hostile_texts_take_linear_time() {
+    let redactor = redactor();
+    let pieces = [
+        "ghp_",
+        "eyJ-",
+        "password=",
+        "-----BEGIN RSA PRIVATE KEY-----\n",
+        "Private-Lines: 1\n",
+        "key key ",
+        "://a:",
+        "4111 ",
+        "curl -u ",
+        "data:\n ",
+        "\"\\\"",
+        "[REDACTED",
+        "sk-ant-aaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+        "Cookie: a=",
+        "token:\n",
+        "MIIEvQIBADAN",
+        "<",
+        "[REDACTED:",
+        "deepseek ",
+    ];
+    for piece in pieces {
+        let text = piece.repeat(400_000 / piece.len());
+        let start = std::time::Instant::now();
+        let redacted = redactor.text(&text);
+        let bound = text.len() * 12;
+        assert!(redacted.text.len() <= bound, "{piece}: {} bytes", redacted.text.len());
+        assert!(start.elapsed().as_secs() < 20, "{piece}: {:?}", start.elapsed());
+    }
+    let noise = format!("{} {}", signs(1, HEX, 500_000), signs(2, BASE64, 500_000));
+    assert_eq!(redactor.text(&noise).text, noise);
+}
