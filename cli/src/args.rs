@@ -9,8 +9,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use crate::commands::{
     completions::CompletionsArgs, config::ConfigArgs, convert::ConvertArgs, doctor::DoctorArgs,
     extract_tools::ExtractToolsArgs, fork::ForkArgs, history::HistoryArgs, import::ImportArgs, list::ListArgs,
-    new::NewArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs, resume::ResumeArgs, rewind::RewindArgs,
-    show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
+    new::NewArgs, record::RecordArgs, redact::RedactArgs, remove::RemoveArgs, rename::RenameArgs, resume::ResumeArgs,
+    rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -63,6 +63,7 @@ pub(crate) enum Command {
     Trash(TrashArgs),
     Import(ImportArgs),
     Doctor(DoctorArgs),
+    Redact(RedactArgs),
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -93,6 +94,7 @@ impl Command {
             | Command::Resume(_)
             | Command::Convert(_)
             | Command::Doctor(_)
+            | Command::Redact(_)
             | Command::Config(_)
             | Command::Completions(_)
             | Command::Man => false,
@@ -111,6 +113,12 @@ pub(crate) struct Global {
     /// Read the bundled demo sessions instead of your own
     #[arg(long, global = true)]
     pub(crate) demo: bool,
+    /// Mask secrets (default: where standard output is not a terminal, and in recordings)
+    #[arg(long, global = true, help_heading = "Secrets")]
+    pub(crate) redact: bool,
+    /// Do not mask secrets
+    #[arg(long, global = true, help_heading = "Secrets", conflicts_with = "redact")]
+    pub(crate) no_redact: bool,
     /// Include every project, not only the current one
     #[arg(long, short = 'a', global = true, help_heading = "Scope")]
     pub(crate) all: bool,

@@ -1,6 +1,7 @@
 //! The config file: defaults for some options. It is read here and nowhere else.
 //!
-//! A mistake in it is a warning and never stops a command: a typing error must not cost a recording.
+//! A mistake in it is a warning and never stops a command: a typing error must not cost a recording. The exception is what it says
+//! about secrets ([`RedactConfig`]).
 
 use std::io::ErrorKind;
 use std::num::NonZeroUsize;
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use scrollback::model::regular_file::{self, Links};
 use scrollback::model::{Error, Home, Host};
+use scrollback::redact::UserRule;
 use toml_edit::{Document, DocumentMut, Item, TableLike, Value};
 
 use crate::args::ColorChoice;
@@ -27,7 +29,12 @@ pub(crate) struct Key {
 enum ValueKind {
     OneOf(&'static [&'static str]),
     Text,
-    Count { least: i64 },
+    /// A list of strings.
+    Texts,
+    YesOrNo,
+    Count {
+        least: i64,
+    },
 }
 
 /// Every key, in the order in which they are listed.
@@ -36,7 +43,14 @@ pub(crate) const KEYS: &[Key] = &[
     Key { name: "pager", default: "$PAGER, else less", kind: ValueKind::Text },
     Key { name: "list.limit", default: "no limit", kind: ValueKind::Count { least: 1 } },
     Key { name: "tail.last", default: "4", kind: ValueKind::Count { least: 0 } },
+    Key { name: "redact.allow", default: "none", kind: ValueKind::Texts },
+    Key { name: "redact.files", default: "none", kind: ValueKind::Texts },
+    Key { name: "redact.env", default: "*KEY*, *TOKEN*, *SECRET*, *PASSWORD*, *PASSWD*", kind: ValueKind::Texts },
+    Key { name: "redact.dotenv", default: "false", kind: ValueKind::YesOrNo },
 ];
+
+/// The table in which each `[[redact.rules]]` is a rule of the user.
+const RULES: &str = "redact.rules";
 
 /// What the config file says.
 pub(crate) struct Config {
@@ -46,9 +60,20 @@ pub(crate) struct Config {
     pub(crate) problems: Vec<Problem>,
     /// Why the whole file has no effect.
     pub(crate) broken: Option<Problem>,
+    pub(crate) redact: RedactConfig,
+}
+
+/// What the config file says about secrets. A mistake in it stops commands that would mask them: nothing is recorded or printed
+/// unmasked in silence.
+#[derive(Default)]
+pub(crate) struct RedactConfig {
+    pub(crate) rules: Vec<UserRule>,
+    pub(crate) reads_dotenv: bool,
+    pub(crate) problem: Option<Problem>,
 }
 
 /// A mistake in the config file.
+#[derive(Clone)]
 pub(crate) struct Problem {
     pub(crate) message: String,
     pub(crate) hint: String,
@@ -59,7 +84,7 @@ impl Config {
     /// be anybody's, and it can name a program to run.
     pub(crate) fn read(home: &Home) -> Config {
         let path = home.config().join("config.toml");
-        let mut config = Config { path, values: Vec::new(), problems: Vec::new(), broken: None };
+        let mut config = Config::empty(path);
         if !config.path.is_absolute() {
             return config;
         }
@@ -68,6 +93,10 @@ impl Config {
             Err(why) => config.break_at(why),
         }
         config
+    }
+
+    fn empty(path: PathBuf) -> Config {
+        Config { path, values: Vec::new(), problems: Vec::new(), broken: None, redact: RedactConfig::default() }
     }
 
     pub(crate) fn color(&self) -> Option<ColorChoice> {
@@ -88,6 +117,12 @@ impl Config {
 
     pub(crate) fn tail_last(&self) -> Option<usize> {
         self.count("tail.last")
+    }
+
+    /// The strings of a list.
+    pub(crate) fn texts(&self, name: &str) -> Vec<String> {
+        let values = self.get(name).and_then(Value::as_array).into_iter().flatten();
+        values.filter_map(Value::as_str).map(str::to_owned).collect()
     }
 
     /// What a key is set to.
@@ -142,10 +177,14 @@ impl Config {
             Ok(document) => document,
             Err(error) => {
                 let line = error.span().map_or(1, |span| line_of(text, span.start));
-                return self.break_at(format!("line {line}: {}", error.message().lines().next().unwrap_or_default()));
+                self.break_at(format!("line {line}: {}", error.message().lines().next().unwrap_or_default()));
+                // It may have rules in it that nobody can read.
+                self.redact.problem = self.broken.clone().filter(|_| text.contains("redact"));
+                return;
             }
         };
         self.read_table(document.as_table(), "", text);
+        self.redact.reads_dotenv = self.get("redact.dotenv").and_then(Value::as_bool).unwrap_or(false);
     }
 
     fn read_table(&mut self, table: &dyn TableLike, above: &str, text: &str) {
@@ -156,16 +195,43 @@ impl Config {
             let is_table = KEYS.iter().any(|key| key.name.starts_with(&format!("{full}.")));
             match (item.as_table_like().filter(|_| is_table), KEYS.iter().find(|key| key.name == full)) {
                 (Some(inner), _) => self.read_table(inner, &format!("{full}."), text),
+                (None, None) if full == RULES => self.read_rules(item, &place),
                 (None, Some(key)) => match item.as_value().map(|value| key.check(value)) {
                     Some(Ok(value)) => self.values.push((key.name, value)),
-                    _ => self.problems.push(Problem {
-                        message: format!("{place}: invalid value for {full:?}"),
-                        hint: key.kind.hint(),
-                    }),
+                    _ => {
+                        let message = format!("{place}: invalid value for {full:?}");
+                        let problem = Problem { message, hint: key.kind.hint() };
+                        if full.starts_with("redact.") {
+                            self.redact.problem = Some(problem);
+                        } else {
+                            self.problems.push(problem);
+                        }
+                    }
                 },
                 (None, None) => self
                     .problems
                     .push(Problem { message: format!("{place}: unknown key {full:?}"), hint: nearest(&full) }),
+            }
+        }
+    }
+
+    /// Reads the user's rules for secrets.
+    fn read_rules(&mut self, item: &Item, place: &str) {
+        let tables: Option<Vec<&dyn TableLike>> = match item {
+            Item::ArrayOfTables(tables) => Some(tables.iter().map(|table| table as &dyn TableLike).collect()),
+            Item::Value(Value::Array(values)) => {
+                values.iter().map(|value| value.as_inline_table().map(|table| table as &dyn TableLike)).collect()
+            }
+            Item::None | Item::Table(_) | Item::Value(_) => None,
+        };
+        let rules: Option<Vec<UserRule>> = tables.and_then(|tables| tables.into_iter().map(rule).collect());
+        match rules {
+            Some(rules) => self.redact.rules = rules,
+            None => {
+                self.redact.problem = Some(Problem {
+                    message: format!("{place}: invalid rule in {RULES:?}"),
+                    hint: "a rule has a name and a pattern, and may have keywords: a list of strings".to_owned(),
+                });
             }
         }
     }
@@ -189,6 +255,12 @@ impl Key {
     fn parse(&self, typed: &str) -> Result<Value, Failure> {
         let value = match self.kind {
             ValueKind::OneOf(_) | ValueKind::Text => Some(Value::from(typed)),
+            ValueKind::YesOrNo => typed.parse::<bool>().ok().map(Value::from),
+            // A list as TOML writes it, or one string.
+            ValueKind::Texts => {
+                let list = typed.parse::<Value>().ok().filter(Value::is_array);
+                Some(list.unwrap_or_else(|| Value::Array([typed].into_iter().collect())))
+            }
             ValueKind::Count { .. } => typed.parse::<i64>().ok().map(Value::from),
         };
         value.and_then(|value| self.check(&value).ok()).ok_or_else(|| {
@@ -202,6 +274,8 @@ impl Key {
         let is_valid = match self.kind {
             ValueKind::OneOf(words) => value.as_str().is_some_and(|value| words.contains(&value)),
             ValueKind::Text => value.is_str(),
+            ValueKind::YesOrNo => value.is_bool(),
+            ValueKind::Texts => value.as_array().is_some_and(|values| values.iter().all(Value::is_str)),
             ValueKind::Count { least } => value.as_integer().is_some_and(|value| value >= least),
         };
         let mut value = value.clone();
@@ -215,6 +289,8 @@ impl ValueKind {
         match self {
             ValueKind::OneOf(words) => format!("use one of: {}", words.join(", ")),
             ValueKind::Text => "use a string".to_owned(),
+            ValueKind::YesOrNo => "use true or false".to_owned(),
+            ValueKind::Texts => "use a list of strings, such as [\"one\", \"two\"]".to_owned(),
             ValueKind::Count { least } => format!("use a whole number, at least {least}"),
         }
     }
@@ -232,6 +308,19 @@ fn read_text(path: &Path) -> Result<String, String> {
         Err(_) => return Err("not a regular file".to_owned()),
     };
     String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
+}
+
+/// A rule of the user.
+fn rule(table: &dyn TableLike) -> Option<UserRule> {
+    let text = |key: &str| table.get(key).and_then(Item::as_str).map(str::to_owned);
+    let keywords = match table.get("keywords") {
+        None => Vec::new(),
+        Some(keywords) => {
+            keywords.as_array()?.iter().map(|word| word.as_str().map(str::to_owned)).collect::<Option<_>>()?
+        }
+    };
+    let is_known = table.iter().all(|(key, _)| matches!(key, "name" | "pattern" | "keywords"));
+    Some(UserRule { name: text("name")?, pattern: text("pattern")?, keywords }).filter(|_| is_known)
 }
 
 /// A hint with the most similar key.
@@ -265,7 +354,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> Config {
-        let mut config = Config { path: "c".into(), values: Vec::new(), problems: Vec::new(), broken: None };
+        let mut config = Config::empty("c".into());
         config.parse(text);
         config
     }
@@ -298,6 +387,25 @@ mod tests {
         assert_eq!(problems("[list]\nlimit = 0"), [format!("c, line 2: invalid value for \"list.limit\" {count}")]);
         assert_eq!(problems("list = 3").len(), 1);
         assert_eq!(problems("[tail]\nlast = 2\n[list.limit]\nx = 1").len(), 1);
+    }
+
+    #[test]
+    fn rules_for_secrets_are_read_and_mistakes_in_them_are_kept() {
+        let text = "[redact]\nallow = [\"^tide-\"]\n[[redact.rules]]\nname = \"tide\"\npattern = \"T-[0-9]+\"\nkeywords = [\"T-\"]\n";
+        let config = parsed(text);
+        assert_eq!((config.texts("redact.allow"), config.problems.len()), (vec!["^tide-".to_owned()], 0));
+        let wanted = UserRule { name: "tide".into(), keywords: vec!["T-".into()], pattern: "T-[0-9]+".into() };
+        assert_eq!(config.redact.rules, [wanted]);
+        assert!(config.redact.problem.is_none());
+        for wrong in [
+            "[redact]\nallow = 3",
+            "[redact]\nrules = 3",
+            "[[redact.rules]]\nname = \"x\"",
+            "[[redact.rules]]\nname = \"x\"\npattern = \"y\"\ntypo = 1",
+            "[redact]\nallow = [",
+        ] {
+            assert!(parsed(wrong).redact.problem.is_some(), "{wrong}");
+        }
     }
 
     #[test]

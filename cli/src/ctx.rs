@@ -1,5 +1,7 @@
 //! The context of a command: home, config, clock, and the two outputs. Nothing else reads the environment.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
@@ -8,12 +10,15 @@ use std::sync::Arc;
 
 use jiff::{Timestamp, tz::TimeZone};
 use scrollback::model::{Error, Home, Host};
+use scrollback::redact::Redactor;
 use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};
 use crate::config::Config;
 use crate::demo::{self, Demo};
 use crate::failure::{Failure, FailureKind};
+use crate::outlet::{MaskedLines, Outlet};
+use crate::redaction;
 use crate::render::json;
 use crate::terminal::pager::Pager;
 use crate::terminal::paint::Paint;
@@ -28,6 +33,15 @@ const PIPE_COLUMNS: usize = 100;
 /// Stops the clock, for tests and screenshots.
 const CLOCK_VARIABLE: &str = "SCROLLBACK_NOW";
 
+/// Whether secrets are masked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Masking {
+    /// Where no person reads at a terminal.
+    Auto,
+    On,
+    Off,
+}
+
 /// One run of the program.
 pub(crate) struct Ctx {
     pub(crate) home: Home,
@@ -39,6 +53,12 @@ pub(crate) struct Ctx {
     pub(crate) look: Look,
     pub(crate) json: bool,
     pub(crate) demo: bool,
+    /// What was typed about secrets.
+    masking: Masking,
+    /// Masks secrets in what is printed.
+    pub(crate) mask: Option<Arc<Redactor>>,
+    /// Masks what goes to standard error, once something does.
+    err_mask: OnceCell<Arc<Redactor>>,
     demo_home: Option<Demo>,
     /// Whether standard output is a terminal, and standard error.
     pub(crate) on_terminal: bool,
@@ -83,6 +103,13 @@ impl Ctx {
             look: Look { width, code: width, colour },
             json: global.json,
             demo: global.demo,
+            masking: match (global.redact, global.no_redact) {
+                (true, _) => Masking::On,
+                (false, true) => Masking::Off,
+                (false, false) => Masking::Auto,
+            },
+            mask: None,
+            err_mask: OnceCell::new(),
             demo_home: None,
             on_terminal,
             err_on_terminal: io::stderr().is_terminal(),
@@ -99,6 +126,8 @@ impl Ctx {
             json,
             color,
             demo: false,
+            redact: false,
+            no_redact: false,
             all: false,
             project: None,
             dialect: None,
@@ -172,6 +201,64 @@ impl Ctx {
         Ok(())
     }
 
+    /// Decides whether output is masked, and does it.
+    pub(crate) fn mask_output(&mut self, outlet: Outlet) -> Result<(), Failure> {
+        let is_masked = match (self.masking, outlet) {
+            (Masking::Off, _) | (_, Outlet::Program) => false,
+            (Masking::On, _) => true,
+            (Masking::Auto, Outlet::Exact) => false,
+            (Masking::Auto, Outlet::Sessions | Outlet::Acknowledgements) => !self.on_terminal,
+        };
+        if is_masked {
+            self.mask = Some(redaction::for_reading(self)?);
+            let is_text = !self.json && outlet != Outlet::Exact;
+            if is_text || outlet == Outlet::Acknowledgements {
+                self.out = self.masked(io::stdout());
+            }
+        }
+        Ok(())
+    }
+
+    /// Masks what a command copies from one session to another: only with `--redact`.
+    pub(crate) fn content_mask(&self) -> Option<Arc<Redactor>> {
+        self.mask.clone().filter(|_| self.is_redacting())
+    }
+
+    /// Whether `--redact` was typed.
+    pub(crate) fn is_redacting(&self) -> bool {
+        self.masking == Masking::On
+    }
+
+    /// Whether `--no-redact` was typed.
+    pub(crate) fn is_not_redacting(&self) -> bool {
+        self.masking == Masking::Off
+    }
+
+    /// Text to standard output or to a pager, without secrets if that is masked.
+    fn masked(&self, out: impl Write + 'static) -> Box<dyn Write> {
+        let out = io::BufWriter::new(out);
+        match &self.mask {
+            Some(mask) => Box::new(MaskedLines::new(out, mask.clone())),
+            None => Box::new(out),
+        }
+    }
+
+    /// A text as it may go to standard error.
+    fn for_err<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let is_exact = match self.masking {
+            Masking::Auto => self.err_on_terminal,
+            Masking::On => false,
+            Masking::Off => true,
+        };
+        if is_exact {
+            return clean::line(text);
+        }
+        // A mistake in the user's own rules must not hide what went wrong.
+        let redactor = || redaction::for_reading(self).unwrap_or_else(|_| Arc::new(Redactor::built_in()));
+        let masked = self.err_mask.get_or_init(redactor).text(text).text.into_owned();
+        Cow::Owned(clean::line(&masked).into_owned())
+    }
+
     pub(crate) fn paint(&self) -> Paint {
         Paint { colour: self.look.colour }
     }
@@ -188,7 +275,7 @@ impl Ctx {
         }
         if let Some((pager, input)) = Pager::start(&self.home, self.config.pager(), from_line) {
             self.pager = Some(pager);
-            self.out = Box::new(io::BufWriter::new(input));
+            self.out = self.masked(input);
         }
     }
 
@@ -196,7 +283,7 @@ impl Ctx {
     pub(crate) fn end_page(&mut self) -> Result<(), Failure> {
         let flushed = self.out.flush();
         if let Some(pager) = self.pager.take() {
-            self.out = Box::new(io::BufWriter::new(io::stdout()));
+            self.out = self.masked(io::stdout());
             pager.wait();
         }
         Ok(flushed?)
@@ -215,9 +302,32 @@ impl Ctx {
 
     /// Prints one JSON document.
     pub(crate) fn print_json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        let mut text = Vec::new();
+        json::pretty(&mut text, value)?;
+        self.write_json(&text)
+    }
+
+    /// Prints a JSON document that has no secrets in it, because sessions are opened with a mask: it may be long, and is not kept in
+    /// memory.
+    pub(crate) fn stream_json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         json::pretty(&mut self.out, value)?;
         writeln!(self.out)?;
         Ok(())
+    }
+
+    /// Prints a value on one line.
+    pub(crate) fn print_json_line(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        let mut text = Vec::new();
+        json::compact(&mut text, value)?;
+        self.write_json(&text)
+    }
+
+    fn write_json(&mut self, text: &[u8]) -> Result<(), Failure> {
+        match &self.mask {
+            Some(mask) => self.out.write_all(&mask.line(text).bytes)?,
+            None => self.out.write_all(text)?,
+        }
+        Ok(writeln!(self.out)?)
     }
 
     /// Prints one line for a person.
@@ -246,17 +356,18 @@ impl Ctx {
 
     fn caution_with_hint(&mut self, kind: &str, text: &str, hint: Option<&str>) -> Result<(), Failure> {
         if self.json {
-            let mut warning = serde_json::json!({"kind": kind, "message": text});
+            let mut warning = serde_json::json!({"kind": kind, "message": self.for_err(text)});
             if let Some(hint) = hint {
-                warning["hint"] = hint.into();
+                warning["hint"] = self.for_err(hint).into();
             }
             json::compact(&mut self.err, &serde_json::json!({"warning": warning}))?;
             writeln!(self.err)?;
             return Ok(());
         }
-        writeln!(self.err, "warning: {}", clean::line(text))?;
+        let (text, hint) = (self.for_err(text).into_owned(), hint.map(|hint| self.for_err(hint).into_owned()));
+        writeln!(self.err, "warning: {text}")?;
         if let Some(hint) = hint {
-            writeln!(self.err, "hint: {}", clean::line(hint))?;
+            writeln!(self.err, "hint: {hint}")?;
         }
         Ok(())
     }
@@ -264,7 +375,8 @@ impl Ctx {
     /// Prints a note on standard error, for people: not with `--json`.
     pub(crate) fn note(&mut self, text: &str) -> Result<(), Failure> {
         if !self.json {
-            writeln!(self.err, "{}", clean::line(text))?;
+            let text = self.for_err(text).into_owned();
+            writeln!(self.err, "{text}")?;
         }
         Ok(())
     }
@@ -286,13 +398,18 @@ impl Ctx {
         if failure.kind == FailureKind::BrokenPipe {
             return Ok(());
         }
+        let shown = Failure {
+            kind: failure.kind,
+            message: self.for_err(&failure.message).into_owned(),
+            hint: failure.hint.as_deref().map(|hint| self.for_err(hint).into_owned()),
+        };
         if self.json {
-            json::compact(&mut self.err, &failure.json()).map_err(io::Error::from)?;
+            json::compact(&mut self.err, &shown.json()).map_err(io::Error::from)?;
             return writeln!(self.err);
         }
-        writeln!(self.err, "scrollback: {}", clean::line(&failure.message))?;
-        match &failure.hint {
-            Some(hint) => writeln!(self.err, "hint: {}", clean::line(hint)),
+        writeln!(self.err, "scrollback: {}", shown.message)?;
+        match &shown.hint {
+            Some(hint) => writeln!(self.err, "hint: {hint}"),
             None => Ok(()),
         }
     }

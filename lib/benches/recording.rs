@@ -79,7 +79,7 @@ fn main() {
 fn store(folder: &Path, durability: Durability) -> Store {
     let host = Host { cwd: folder.to_path_buf(), ..Host::system("bench 1").unwrap() };
     let store = Store::open(dialect::named("native").unwrap(), folder, host).unwrap();
-    store.with_options(Options { durability: Some(durability), ..Options::usual() })
+    store.with_options(Options { durability: Some(durability), ..Options::unredacted() })
 }
 
 /// A session with a record, and that record's line.

@@ -49,9 +49,16 @@ pub(crate) struct ConvertArgs {
     explain: bool,
 }
 
+impl ConvertArgs {
+    /// Whether the new session goes to standard output.
+    pub(crate) fn is_piped(&self) -> bool {
+        self.output.as_deref() == Some(Path::new("-"))
+    }
+}
+
 pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let to = target_dialect(&args.to)?;
-    let is_piped = args.output.as_deref() == Some(Path::new("-"));
+    let is_piped = args.is_piped();
     if is_piped {
         check_reader(ctx)?;
     }
@@ -62,7 +69,7 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     // --store is the store of the new session, not of the source.
     let from = Global { store: None, ..global.clone() };
     let named = name::resolve(&args.session, &from, ctx)?;
-    let session = named.located.open(&from, ctx, Bridge::AsTheAgent, None)?;
+    let session = named.located.open(&from, ctx, Bridge::AsTheAgent, None, ctx.content_mask().as_ref())?;
     let head = args.head.as_deref().or(named.record.as_deref());
     let head = head.map(|record| name::record(&session, record)).transpose()?;
     let head = head.map(|record| record.id().into_owned());
@@ -105,7 +112,7 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
 fn restorable(session: &Session, how: &Conversion<'_>, host: &Host, global: &Global, ctx: &Ctx) -> Result<(), Error> {
     let is_usual = matches!(how.target, Target::Store(_)) && global.store.is_none();
     let restored = if is_usual { session.restored_id(how, host)? } else { None };
-    let places = Places { home: ctx.home.clone(), store: None, dialect: Some(how.to) };
+    let places = Places { home: ctx.home.clone(), store: None, dialect: Some(how.to), mask: None };
     let known = restored.and_then(|id| places.with_id(id.as_str(), ctx.now).into_iter().next());
     known.map_or(Ok(()), |known| Err(Error::Exists(known.path)))
 }

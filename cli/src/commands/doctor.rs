@@ -56,7 +56,7 @@ const ISSUES_SHOWN: usize = 20;
 pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let mut report = Report::default();
     for target in targets(args, global, ctx, &mut report)? {
-        match target.open(global, ctx, Bridge::AsTheAgent, None) {
+        match target.open(global, ctx, Bridge::AsTheAgent, None, ctx.mask.clone().as_ref()) {
             Ok(session) => report.add(&session, args, ctx)?,
             Err(failure) => {
                 report.unreadable += 1;

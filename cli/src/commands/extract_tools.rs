@@ -13,8 +13,9 @@ use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::glob::matches_glob;
 use crate::render::fields;
-use crate::render::json;
+
 use crate::render::short_ids::ShortIds;
 use crate::render::table::{Cell, Column, Table};
 use crate::session::name;
@@ -56,7 +57,7 @@ Examples:
 pub(crate) fn run(args: &ExtractToolsArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     ctx.json |= args.jsonl;
     let named = name::resolve(&args.session, global, ctx)?;
-    let session = named.located.open(global, ctx, Bridge::AsTheAgent, None)?;
+    let session = named.located.open(global, ctx, Bridge::AsTheAgent, None, ctx.mask.clone().as_ref())?;
     let at = named.record.as_deref().map(|record| name::record(&session, record)).transpose()?;
     let head = match &args.head {
         Some(head) => Some(name::record(&session, head)?),
@@ -83,8 +84,7 @@ pub(crate) fn run(args: &ExtractToolsArgs, global: &Global, ctx: &mut Ctx) -> Re
         found |= !calls.is_empty();
         if args.jsonl {
             for row in &calls {
-                json::compact(&mut ctx.out, row)?;
-                writeln!(ctx.out)?;
+                ctx.print_json_line(row)?;
             }
         } else {
             rows.extend(calls);
@@ -168,40 +168,5 @@ fn duration(ms: u64) -> String {
         1000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
         60_000..3_600_000 => format!("{} min", ms / 60_000),
         _ => format!("{} h", ms / 3_600_000),
-    }
-}
-
-/// Whether a name matches a pattern in which * matches anything.
-fn matches_glob(glob: &str, name: &str) -> bool {
-    let mut pieces = glob.split('*');
-    let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let mut pieces: Vec<&str> = pieces.collect();
-    let Some(last) = pieces.pop() else { return rest.is_empty() };
-    for piece in pieces {
-        let Some(at) = rest.find(piece) else { return false };
-        rest = &rest[at + piece.len()..];
-    }
-    rest.ends_with(last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_star_matches_anything() {
-        for (glob, name, expected) in [
-            ("Bash", "Bash", true),
-            ("Bash", "BashOutput", false),
-            ("Bash*", "BashOutput", true),
-            ("mcp__*__read*", "mcp__files__read_all", true),
-            ("*read", "read", true),
-            ("*a*a", "a", false),
-            ("*", "", true),
-            ("", "x", false),
-        ] {
-            assert_eq!(matches_glob(glob, name), expected, "{glob} {name}");
-        }
     }
 }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
+use crate::outlet::Secrets;
 use crate::record::destination::report_branch;
 use crate::render::json;
 use crate::session::{located, name};
@@ -58,7 +59,7 @@ const NOTES_PRINTED: usize = 50;
 pub(crate) fn run(args: &HistoryArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let named = name::resolve(&args.session, global, ctx)?;
     let bridge = if args.bridge { Bridge::Always } else { Bridge::AsTheAgent };
-    let session = named.located.open(global, ctx, bridge, None)?;
+    let session = named.located.open(global, ctx, bridge, None, ctx.mask.clone().as_ref())?;
     let head = match &named.record {
         Some(record) => Some(name::record(&session, record)?),
         None => session.head(),
@@ -97,10 +98,12 @@ fn print<'s>(
     let in_json = ctx.json;
     // Colours in a pipe are for a terminal at its other end.
     let for_terminal = ctx.on_terminal || ctx.look.colour;
+    let mut secrets = Secrets::new(ctx)?;
     let out = &mut ctx.out;
     let mut print = |message: &Value| -> Result<(), Failure> {
         if let (true, Some(text)) = (is_text, message.as_str()) {
             let space = if count > 0 { "\n" } else { "" };
+            secrets.count(text.as_bytes());
             if in_json {
                 whole.extend([space, text, "\n"]);
                 count += 1;
@@ -110,8 +113,11 @@ fn print<'s>(
             let text = if for_terminal { clean::text(text) } else { text.into() };
             writeln!(out, "{space}{text}")?;
         } else {
+            let mut line = Vec::new();
+            json::compact(&mut line, message)?;
+            secrets.count(&line);
             out.write_all(if count > 0 { b",\n" } else { b"[\n" })?;
-            json::compact(out, message)?;
+            out.write_all(&line)?;
         }
         count += 1;
         Ok(())
@@ -144,6 +150,7 @@ fn print<'s>(
         None => writeln!(ctx.out, "\n]")?,
     }
     ctx.out.flush()?;
+    secrets.tell(ctx)?;
     Ok((history, count))
 }
 

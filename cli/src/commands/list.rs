@@ -19,7 +19,7 @@ use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::clock;
-use crate::render::json;
+
 use crate::render::plural;
 use crate::render::short_ids::ShortIds;
 use crate::render::table::{Cell, Column, Table};
@@ -81,8 +81,7 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let rows: Vec<SessionRow> = below_their_parents(listed).into_iter().map(|(row, _)| row).collect();
     if args.jsonl {
         for row in &rows {
-            json::compact(&mut ctx.out, row)?;
-            writeln!(ctx.out)?;
+            ctx.print_json_line(row)?;
         }
     } else if ctx.json {
         ctx.print_json(&rows)?;

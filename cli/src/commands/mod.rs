@@ -12,6 +12,7 @@ pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod new;
 pub(crate) mod record;
+pub(crate) mod redact;
 pub(crate) mod remove;
 pub(crate) mod rename;
 pub(crate) mod resume;
@@ -31,6 +32,7 @@ use crate::args::{Cli, Command};
 use crate::ctx::Ctx;
 pub(crate) use crate::failure::FOUND_PROBLEMS;
 use crate::failure::Failure;
+use crate::outlet::Outlet;
 use crate::session::writable;
 
 /// Runs the command that was typed.
@@ -50,6 +52,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         }
         ctx.enter_demo()?;
     }
+    ctx.mask_output(Outlet::of(cli))?;
     match &cli.command {
         Some(Command::List(args)) => list::run(args, &cli.global, ctx),
         Some(Command::Show(args)) => show::run(args, &cli.global, ctx),
@@ -68,6 +71,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Remove(args)) => remove::run(args, &cli.global, ctx),
         Some(Command::Trash(args)) => trash::run(args, &cli.global, ctx),
         Some(Command::Doctor(args)) => doctor::run(args, &cli.global, ctx),
+        Some(Command::Redact(args)) => redact::run(args, &cli.global, ctx),
         Some(Command::Config(args)) => config::run(args, ctx),
         Some(Command::Completions(args)) => completions::run(args, ctx),
         Some(Command::Man) => man::run(ctx),

@@ -16,6 +16,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::record::Recording;
 use crate::record::destination::{Destination, Start};
 use crate::record::input::Lines;
+use crate::redaction;
 use crate::session::name;
 use crate::session::scope;
 use crate::session::writable::{self, Writable};
@@ -99,7 +100,8 @@ fn destination(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Dest
         DurabilityArg::Flush => Durability::Flush,
     });
     let triggers = if args.thinking_words { Triggers::usual() } else { Triggers::default() };
-    let options = Options { durability, triggers, user_type: args.user_type.clone(), ..Options::usual() };
+    let user_type = args.user_type.clone();
+    let options = Options { durability, triggers, user_type, ..redaction::options(global, ctx)? };
     if let Some(name) = args.resume.as_ref().or(args.checkpoint.as_ref()) {
         return named(name, options, args, global, ctx);
     }
@@ -139,7 +141,7 @@ fn check_new(
     global: &Global,
     ctx: &Ctx,
 ) -> Result<(), Failure> {
-    let places = Places { home: ctx.home.clone(), store: global.store.clone(), dialect: Some(dialect) };
+    let places = Places { home: ctx.home.clone(), store: global.store.clone(), dialect: Some(dialect), mask: None };
     let elsewhere = || id.and_then(|id| places.with_id(id, ctx.now).into_iter().next());
     let checked = store.check(NewSession { id, ..NewSession::of(project) });
     let checked = checked.and_then(|()| elsewhere().map_or(Ok(()), |known| Err(Error::Exists(known.path))));

@@ -8,6 +8,7 @@ use scrollback::view::find::SessionName;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::redaction;
 use crate::session::name;
 use crate::session::warnings;
 use crate::session::writable::Writable;
@@ -39,7 +40,8 @@ pub(crate) fn run(args: &RenameArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     }
     let before = writable.session.title().filter(|title| title.source == TitleSource::Manual).cloned();
     let new = Title { text: title.to_owned(), source: TitleSource::Manual };
-    let renamed = writable.store()?.rename(&writable.source, new)?;
+    let store = writable.store()?.with_options(redaction::options(global, ctx)?);
+    let renamed = store.rename(&writable.source, new)?;
     warnings::print(&renamed.warnings, ctx)?;
     if ctx.json {
         ctx.print_json(&writable.done(renamed.entry.id().map(ToString::to_string)))?;

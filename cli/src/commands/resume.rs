@@ -60,7 +60,7 @@ pub(crate) fn run(args: &ResumeArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         return Err(misuse(format!("#{record} is a record; only sessions can be resumed"), hint));
     }
     let path = source.path.clone();
-    let session = Located::Source(source).open(global, ctx, Bridge::AsTheAgent, None)?;
+    let session = Located::Source(source).open(global, ctx, Bridge::AsTheAgent, None, None)?;
     if let Some((parent, _)) = session.parent_session() {
         let hint = format!("run `scrollback resume {parent}` to continue the session that started it");
         return Err(misuse(format!("session {} is a sub-agent's", session.id()), hint));

@@ -12,6 +12,7 @@ use scrollback::view::{Conversation, Page, listing};
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::outlet::Secrets;
 use crate::record::destination::report_branch;
 use crate::render::message::Detail;
 use crate::render::short_ids::ShortIds;
@@ -62,6 +63,13 @@ Examples:
 /// How many messages `--before` shows without `--last`.
 const PAGE_MESSAGES: usize = 20;
 
+impl ShowArgs {
+    /// Whether it prints the lines of the file.
+    pub(crate) fn is_raw(&self) -> bool {
+        self.raw
+    }
+}
+
 pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     if args.raw && ctx.json {
         let failure = Failure::new(FailureKind::Usage, "--raw cannot be used with --json");
@@ -74,7 +82,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     // Another head can be anywhere in the file.
     let by_page = paged && args.head.is_none() && named.record.is_none();
     let source = if let Located::Source(source) = &named.located { Some(source.clone()) } else { None };
-    let mut session = named.located.open(global, ctx, bridge, by_page.then_some(page))?;
+    let mut session = named.located.open(global, ctx, bridge, by_page.then_some(page), ctx.mask.clone().as_ref())?;
     if let Some(summary) = listing::summary_elsewhere(&session) {
         session.title_from_summary(summary);
     }
@@ -102,7 +110,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
             let messages = conversation.messages(range.clone());
             messages.map(|message| message.map(|message| message.for_sdk(args.sdk)))
         });
-        ctx.print_json(&session.page(&branch, Some(head), messages, whole)?)?;
+        ctx.stream_json(&session.page(&branch, Some(head), messages, whole)?)?;
     } else {
         if conversation.is_empty() {
             return Err(no_messages(&session));
@@ -186,20 +194,23 @@ fn raw(
     range: Range<usize>,
     ctx: &mut Ctx,
 ) -> Result<(), Failure> {
+    let mut secrets = Secrets::new(ctx)?;
     let mut print = |record: RecordRef<'_>| -> Result<(), Failure> {
         for piece in record.raw()? {
+            secrets.count(&piece);
             ctx.out.write_all(&piece)?;
             ctx.out.write_all(b"\n")?;
         }
         Ok(())
     };
     if conversation.is_empty() {
-        session.records().try_for_each(print)
+        session.records().try_for_each(print)?;
     } else if range.len() == conversation.len() {
-        branch.records.iter().try_for_each(|record| print(*record))
+        branch.records.iter().try_for_each(|record| print(*record))?;
     } else {
-        range.flat_map(|message| conversation.records(message)).try_for_each(print)
+        range.flat_map(|message| conversation.records(message)).try_for_each(print)?;
     }
+    secrets.tell(ctx)
 }
 
 fn print(transcript: &Transcript<'_>, at: Option<usize>, ctx: &mut Ctx) -> Result<(), Failure> {

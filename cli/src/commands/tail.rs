@@ -119,7 +119,13 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
 
 /// How many messages the newest branch has from the message of a record on.
 fn messages_from(record: &str, source: &Source, global: &Global, ctx: &mut Ctx) -> Result<usize, Failure> {
-    let session = Located::Source(Box::new(source.clone())).open(global, ctx, Bridge::AsTheAgent, None)?;
+    let session = Located::Source(Box::new(source.clone())).open(
+        global,
+        ctx,
+        Bridge::AsTheAgent,
+        None,
+        ctx.mask.clone().as_ref(),
+    )?;
     let record = name::record(&session, record)?;
     let branch = session.head().map(|head| session.branch(head)).filter(|branch| branch.records.contains(&record));
     let Some(branch) = branch else {
@@ -160,7 +166,8 @@ fn follow_all(printer: &mut Printer, args: &TailArgs, global: &Global, ctx: &mut
     (following.project, following.sidechains) = (found.project, args.sidechains);
     match found.rows.into_iter().find(|(row, _)| row.parent_session.is_none()) {
         Some((mut row, source)) => {
-            listing::search_title(&mut row, &source, &ReadOptions::plain(ctx.now))?;
+            let reading = ReadOptions { mask: ctx.mask.as_ref(), ..ReadOptions::plain(ctx.now) };
+            listing::search_title(&mut row, &source, &reading)?;
             ctx.note(&format!("Following {} ({}); press Ctrl-C to stop.", row.title, row.id))?;
             following.follow(source, Begin::Last(args.last(ctx)));
         }
@@ -195,9 +202,9 @@ fn start_watch(args: &TailArgs) -> Result<Watch, Failure> {
 
 /// Follows piped input to its end.
 fn follow_pipe(mut pipe: impl Read, printer: &mut Printer, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {
-    let named = scope::dialect(global)?;
+    let (named, mask) = (scope::dialect(global)?, ctx.mask.clone());
     let begin = Begin::Everything;
-    let reading = ReadOptions::plain(ctx.now);
+    let reading = ReadOptions { mask: mask.as_ref(), ..ReadOptions::plain(ctx.now) };
     let mut follower = match named {
         Some(dialect) => Follower::of_bytes(dialect, begin, &reading),
         None => Follower::guessing(begin, &reading),
@@ -205,7 +212,7 @@ fn follow_pipe(mut pipe: impl Read, printer: &mut Printer, global: &Global, ctx:
     let mut piece = vec![0; PIPE_READ_BYTES];
     loop {
         let read = pipe.read(&mut piece)?;
-        let reading = ReadOptions::plain(ctx.now);
+        let reading = ReadOptions { mask: mask.as_ref(), ..ReadOptions::plain(ctx.now) };
         follower.push(&piece[..read], &reading);
         let updates = follower.updates(&reading)?;
         let id = follower.session(&reading).id();

@@ -37,13 +37,13 @@ Examples:
 pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let named = name::resolve(&args.session, global, ctx)?;
     let bridge = if args.bridge { Bridge::Always } else { Bridge::AsTheAgent };
-    let session = named.located.open(global, ctx, bridge, None)?;
+    let session = named.located.open(global, ctx, bridge, None, ctx.mask.clone().as_ref())?;
     if let Some(record) = &named.record {
         name::record(&session, record)?;
     }
     if ctx.json {
         // Each record is read when it is printed: a long session is never in memory as a whole.
-        ctx.print_json(&session.tree_view_of(json::Streamed(|| session.tree_rows()))?)?;
+        ctx.stream_json(&session.tree_view_of(json::Streamed(|| session.tree_rows()))?)?;
         let is_empty = session.records().len() == 0;
         return Ok(if is_empty { ExitCode::from(super::FOUND_PROBLEMS) } else { ExitCode::SUCCESS });
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::ctx::Ctx;
 use crate::failure::Failure;
-use crate::render::json;
+
 use crate::render::live::Live;
 use crate::render::message::Detail;
 use crate::render::short_ids::{SHORT_ID_CHARS, ShortIds};
@@ -76,7 +76,7 @@ impl Printer {
     pub(crate) fn look(&mut self, growing: &mut Growing, places: &Places, ctx: &mut Ctx) -> Result<(), Failure> {
         let source = growing.source().clone();
         let find = places.finder(&source);
-        let reading = ReadOptions { find: &find, ..ReadOptions::plain(ctx.now) };
+        let reading = ReadOptions { find: &find, mask: ctx.mask.as_ref(), ..ReadOptions::plain(ctx.now) };
         let path = source.path.to_string_lossy().into_owned();
         let look = match growing.look(&reading) {
             Ok(look) => look,
@@ -261,7 +261,5 @@ fn place(source: &Source) -> String {
 
 /// Prints a value on one line.
 fn print(value: &impl serde::Serialize, ctx: &mut Ctx) -> Result<(), Failure> {
-    json::compact(&mut ctx.out, value)?;
-    writeln!(ctx.out)?;
-    Ok(())
+    ctx.print_json_line(value)
 }

@@ -3,8 +3,10 @@
 use std::fs;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use scrollback::dialect::Dialect;
+use scrollback::redact::Redactor;
 use scrollback::session::{Bridge, ReadOptions, Session, Source, detect};
 use scrollback::view::Page;
 
@@ -39,24 +41,25 @@ impl Located {
         Located::Bytes { dialect: dialect.unwrap_or_else(|| detect::of_bytes(&bytes)), bytes }
     }
 
-    /// Reads the session, whole or a page of it.
+    /// Reads the session, whole or a page of it; as it is, or masked.
     pub(crate) fn open(
         self,
         global: &Global,
         ctx: &mut Ctx,
         bridge: Bridge,
         page: Option<Page<'_>>,
+        mask: Option<&Arc<Redactor>>,
     ) -> Result<Session, Failure> {
         let source = match self {
             Located::Source(source) => source,
             Located::Bytes { dialect, bytes } => {
-                let reading = ReadOptions { bridge, ..ReadOptions::plain(ctx.now) };
+                let reading = ReadOptions { bridge, mask, ..ReadOptions::plain(ctx.now) };
                 return Ok(Session::from_bytes(dialect, bytes, &reading));
             }
         };
         let places = scope::places(global, ctx)?;
         let find = places.finder(&source);
-        let reading = ReadOptions { bridge, find: &find, ..ReadOptions::plain(ctx.now) };
+        let reading = ReadOptions { bridge, find: &find, mask, ..ReadOptions::plain(ctx.now) };
         Ok(match page {
             Some(page) => Session::open_page(&source, &reading, page)?,
             None => Session::open(&source, &reading)?,

@@ -63,7 +63,7 @@ pub(crate) fn places(global: &Global, ctx: &Ctx) -> Result<Places, Failure> {
         let failure = Failure::new(FailureKind::Usage, format!("{}: no such directory", store.display()));
         return Err(failure.hint("use the folder above an agent's sessions, such as ~/.codex, or a database"));
     }
-    Ok(Places { home: ctx.home.clone(), store, dialect: dialect(global)? })
+    Ok(Places { home: ctx.home.clone(), store, dialect: dialect(global)?, mask: ctx.mask.clone() })
 }
 
 /// Which sessions of those places are in scope.

@@ -63,7 +63,7 @@ impl Writable {
         global: &Global,
         ctx: &mut Ctx,
     ) -> Result<Writable, Failure> {
-        let session = Located::Source(Box::new(source.clone())).open(global, ctx, Bridge::AsTheAgent, None)?;
+        let session = Located::Source(Box::new(source.clone())).open(global, ctx, Bridge::AsTheAgent, None, None)?;
         let mut host = ctx.host()?;
         if let Some(cwd) = session.cwd().map(PathBuf::from).filter(|cwd| cwd.is_absolute()) {
             // New records belong to the directory of the session, wherever the command was typed.

@@ -98,7 +98,7 @@ fn streamed(path: &Path, reading: &ReadOptions<'_>) -> u64 {
 
 fn sources(home: &Path) -> Vec<Source> {
     let home = Home { cwd: home.to_path_buf(), dir: home.to_path_buf(), vars: Default::default() };
-    let found = Places { home: home.clone(), store: None, dialect: None }.sources();
+    let found = Places { home: home.clone(), store: None, dialect: None, mask: None }.sources();
     found.into_iter().filter_map(Result::ok).collect()
 }
 
@@ -138,7 +138,7 @@ fn spans_of_list(home: &Path) -> Vec<Spans> {
     const WINDOW: u64 = 8 * 1024;
     const SEARCHED: u64 = 1024 * 1024;
     let home = Home { cwd: home.to_path_buf(), dir: home.to_path_buf(), vars: Default::default() };
-    let places = Places { home, store: None, dialect: None };
+    let places = Places { home, store: None, dialect: None, mask: None };
     let sources = places.sources().into_iter().filter_map(Result::ok).collect();
     let listing = places.describe(sources, jiff::Timestamp::MAX, Depth::Ends, &|| {});
     // Sub-agents are not listed: only their ends are read.

@@ -13,6 +13,7 @@ use crate::dialect::line_builder::Put;
 use crate::model::issue::quoted;
 use crate::model::loss::{LossKind, Losses, Lost};
 use crate::model::record::{Body, Context, RecordId, SessionId, Usage};
+use crate::redact::Style;
 
 /// How a dialect writes. See [`crate::dialect::Dialect::writer`].
 pub struct Writer {
@@ -34,6 +35,8 @@ pub struct Writer {
     pub stores_display: bool,
     /// Whether a session is with a person or a room, and names them.
     pub is_with_somebody: bool,
+    /// What is written in place of a secret.
+    pub placeholders: Style,
     /// The path of a new session's file, below the store; or why the session cannot be stored.
     pub place: fn(&Beginning<'_>) -> Result<PathBuf, String>,
     /// The lines at the start of a new file.
@@ -67,6 +70,7 @@ impl Writer {
             has_user_type: false,
             stores_display: false,
             is_with_somebody: false,
+            placeholders: Style::Hashed,
             place,
             header: |_| Vec::new(),
             lines,
@@ -254,6 +258,8 @@ pub struct Tally {
     pub end: End,
     /// The session that this one was forked from.
     pub forked_from: Option<SessionId>,
+    /// Whether secrets are removed from what is recorded.
+    pub is_redacted: bool,
 }
 
 /// How a session ended.

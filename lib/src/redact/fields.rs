@@ -73,6 +73,16 @@ pub(super) fn place(key: &str, text: &str) -> Place {
     Place::Open
 }
 
+/// Whether a field refers to something by its id or hash.
+pub(super) fn is_reference(key: &str) -> bool {
+    IDS.contains(&key) || HASHES.contains(&key)
+}
+
+/// Whether its maker verifies a field byte by byte.
+pub(super) fn is_sealed(key: &str) -> bool {
+    SEALED.contains(&key)
+}
+
 /// Standard base64 alone, or a data URL: tokens of vendors have other signs in them, or are shorter.
 fn is_media(text: &str) -> bool {
     let data = match text.strip_prefix("data:") {

@@ -1,5 +1,6 @@
 //! Files whose content is a secret as a whole, whatever is in it.
 
+use aho_corasick::AhoCorasick;
 use regex::Regex;
 
 use super::RuleError;
@@ -15,7 +16,7 @@ const SENSITIVE: &[&str] = &[
     ".kube/config", "kubeconfig", "*.kubeconfig", "kubeconfig.y*ml", ".cargo/credentials",
     ".cargo/credentials.toml", ".gem/credentials", ".config/gcloud/**", ".config/gh/hosts.yml",
     "gcloud/application_default_credentials.json", "terraform.tfvars", "*.auto.tfvars", ".vault-token",
-    ".terraformrc", "master.key", ".s3cfg", ".boto", "wp-config.php", ".dockercfg", ".dockerconfigjson", "shadow",
+    ".terraformrc", "master.key", ".s3cfg", ".boto", "wp-config.php", ".dockercfg", ".dockerconfigjson", "etc/shadow",
 ];
 
 /// Examples for people, and the half of a key that is public.
@@ -25,12 +26,17 @@ const OPEN: &[&str] = &[
     "*.example", "*.sample", "*.pub", ".env.d.ts", "*.env.js", "*.env.ts",
 ];
 
+/// A longer text is no path.
+const MAX_PATH_BYTES: usize = 4096;
+
 /// Which files are secrets as a whole.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
     sensitive: Regex,
     open: Regex,
     users: Option<Regex>,
+    /// Every path of such a file has one of these in it; `None` if a pattern of the user could be anything.
+    hints: Option<AhoCorasick>,
 }
 
 impl Files {
@@ -47,14 +53,31 @@ impl Files {
             globs => Some(compile(&mut globs.iter().map(String::as_str))?),
         };
         let ours = compile(&mut SENSITIVE.iter().copied())?;
-        Ok(Files { sensitive: ours, open: compile(&mut OPEN.iter().copied())?, users })
+        let hints: Option<Vec<&str>> =
+            SENSITIVE.iter().copied().chain(globs.iter().map(String::as_str)).map(hint).collect();
+        let hints = hints.and_then(|hints| AhoCorasick::builder().ascii_case_insensitive(true).build(hints).ok());
+        Ok(Files { sensitive: ours, open: compile(&mut OPEN.iter().copied())?, users, hints })
+    }
+
+    /// Whether a text could have the path of such a file in it: most have not, and this is fast.
+    pub(super) fn may_be_named_in(&self, text: &[u8]) -> bool {
+        self.hints.as_ref().is_none_or(|hints| hints.is_match(text))
     }
 
     pub(super) fn is_sensitive(&self, path: &str) -> bool {
+        if path.len() > MAX_PATH_BYTES || path.contains('\n') {
+            return false;
+        }
         let path = path.trim().trim_matches(['"', '\'', '`']).replace('\\', "/");
         let is_users = self.users.as_ref().is_some_and(|users| users.is_match(&path));
         is_users || self.sensitive.is_match(&path) && !self.open.is_match(&path)
     }
+}
+
+/// The longest part of a glob that stands in every path that it matches, if it is long enough to be rare.
+fn hint(glob: &str) -> Option<&str> {
+    let parts = glob.trim_start_matches("~/").split(['*', '?', '/']);
+    parts.max_by_key(|part| part.len()).filter(|part| part.len() >= 3)
 }
 
 /// A glob as an expression: `*` and `?` stay in a folder, `**` does not.

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use memchr::memchr2;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Finding, Redactor};
+use super::by_file::{self, Replaced, SensitiveCalls};
+use super::{Finding, Redacted, Redactor};
 use crate::model::json;
 
 /// A line of JSON without its secrets.
@@ -24,6 +25,10 @@ pub struct LineFinding {
     pub rule: String,
     /// Where it is: a JSON pointer to the string, or to the value of the key that has it. Masked keys in it are masked.
     pub pointer: String,
+    /// Where the string starts in the line, in bytes.
+    pub offset: usize,
+    /// The hash in its placeholder. See [`Finding::hash`].
+    pub hash: Option<String>,
 }
 
 impl Redactor {
@@ -31,14 +36,30 @@ impl Redactor {
     ///
     /// What is no JSON is redacted as text, so a torn line is safe too.
     pub fn line<'l>(&self, line: &'l [u8]) -> RedactedLine<'l> {
-        let mut walk =
-            Walk { redactor: self, line, out: Vec::new(), copied: 0, findings: Vec::new(), frames: Vec::new() };
+        self.line_after(&mut SensitiveCalls::new(), line)
+    }
+
+    /// The next line of a session: results of earlier calls on sensitive files are masked, too.
+    pub fn line_after<'l>(&self, calls: &mut SensitiveCalls, line: &'l [u8]) -> RedactedLine<'l> {
+        self.line_keeping(&[], calls, line)
+    }
+
+    /// The same; strings that are one of these ids stay, because others refer to them.
+    pub(crate) fn line_keeping<'l>(
+        &self,
+        ids: &[&str],
+        calls: &mut SensitiveCalls,
+        line: &'l [u8],
+    ) -> RedactedLine<'l> {
+        let replaced = self.engine.as_ref().map(|engine| calls.find(engine, self.style, line)).unwrap_or_default();
+        let mut walk = Walk::new(self, line, ids, &replaced);
         walk.run();
-        if walk.copied == 0 {
-            return RedactedLine { bytes: Cow::Borrowed(line), findings: walk.findings };
+        let (mut out, copied, findings) = (walk.out, walk.copied, walk.findings);
+        if copied == 0 {
+            return RedactedLine { bytes: Cow::Borrowed(line), findings };
         }
-        walk.out.extend_from_slice(&line[walk.copied..]);
-        RedactedLine { bytes: Cow::Owned(walk.out), findings: walk.findings }
+        out.extend_from_slice(&line[copied..]);
+        RedactedLine { bytes: Cow::Owned(out), findings }
     }
 
     /// Redacts every string of a value, keys too.
@@ -54,14 +75,27 @@ impl Redactor {
     }
 }
 
-/// The name in `{"name": "DB_PASSWORD", "value": "…"}`.
-pub(super) fn pair_name(map: &Map<String, Value>) -> Option<&str> {
-    let name = map.iter().find(|(key, _)| is_pair_name(key))?.1.as_str()?;
-    map.keys().any(|key| is_pair_value(key)).then_some(name)
+/// A text of JSON with some of its strings replaced, and nothing else changed.
+pub(super) fn replace_strings(text: &str, replaced: &Replaced) -> String {
+    let nothing = Redactor::of_rules(Vec::new());
+    let mut walk = Walk::new(&nothing, text.as_bytes(), &[], replaced);
+    walk.run();
+    walk.out.extend_from_slice(&text.as_bytes()[walk.copied..]);
+    String::from_utf8_lossy(&walk.out).into_owned()
+}
+
+/// Adds a key to a JSON pointer.
+pub(super) fn push_key(pointer: &mut String, key: &str) {
+    pointer.push('/');
+    if key.contains(['~', '/']) {
+        pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+    } else {
+        pointer.push_str(key);
+    }
 }
 
 /// The name that a value is judged by: its key, or the name beside it.
-pub(super) fn judged_as<'k>(key: &'k str, pair: Option<&'k str>) -> &'k str {
+fn judged_as<'k>(key: &'k str, pair: Option<&'k str>) -> &'k str {
     pair.filter(|_| is_pair_value(key)).unwrap_or(key)
 }
 
@@ -78,6 +112,8 @@ struct Frame<'w> {
     is_object: bool,
     /// The key of the value that is being read, or of the array itself.
     key: Option<Cow<'w, str>>,
+    /// The same, if a secret in it was masked.
+    masked_key: Option<String>,
     /// The value of `name` in this object.
     pair: Option<String>,
     index: usize,
@@ -88,6 +124,10 @@ struct Frame<'w> {
 struct Walk<'w> {
     redactor: &'w Redactor,
     line: &'w [u8],
+    /// Strings that stay.
+    ids: &'w [&'w str],
+    /// Strings that are replaced whole.
+    replaced: &'w Replaced,
     out: Vec<u8>,
     /// Up to here, the line is in `out`.
     copied: usize,
@@ -96,6 +136,11 @@ struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
+    fn new(redactor: &'w Redactor, line: &'w [u8], ids: &'w [&'w str], replaced: &'w Replaced) -> Walk<'w> {
+        let (out, findings, frames) = (Vec::new(), Vec::new(), Vec::new());
+        Walk { redactor, line, ids, replaced, out, copied: 0, findings, frames }
+    }
+
     fn run(&mut self) {
         let mut at = 0;
         while let Some(byte) = self.line.get(at) {
@@ -129,7 +174,8 @@ impl<'w> Walk<'w> {
     fn open(&mut self, is_object: bool) {
         // The strings of an array are judged by the array's key.
         let key = if is_object { None } else { self.frames.last().and_then(|frame| frame.key.clone()) };
-        self.frames.push(Frame { is_object, key, pair: None, index: 0, expects_key: is_object });
+        self.frames
+            .push(Frame { is_object, key, masked_key: None, pair: None, index: 0, expects_key: is_object });
     }
 
     /// Numbers and the like, and text that is no JSON.
@@ -154,7 +200,7 @@ impl<'w> Walk<'w> {
         if let Cow::Owned(masked) = &redacted.text {
             let masked = masked.clone().into_bytes();
             self.replace(start, end, &masked);
-            self.note(&redacted.findings, None);
+            self.note(&redacted.findings, start, None);
         }
         end
     }
@@ -170,6 +216,8 @@ impl<'w> Walk<'w> {
         let is_key = self.frames.last().is_some_and(|frame| frame.expects_key);
         let redactor = self.redactor;
         let redacted = match self.frames.last() {
+            _ if !is_key && self.ids.contains(&text.as_ref()) => Redacted::unchanged(&text),
+            _ if let Some(replaced) = self.replaced_string(is_key) => replaced,
             Some(frame) if !is_key => {
                 let key = frame.key.as_deref().map(|key| judged_as(key, frame.pair.as_deref()));
                 match key {
@@ -190,7 +238,8 @@ impl<'w> Walk<'w> {
         }
         if let Some(frame) = self.frames.last_mut() {
             if is_key {
-                frame.key = Some(masked.map_or(text, Cow::Owned));
+                frame.key = Some(text);
+                frame.masked_key = masked;
                 frame.expects_key = false;
             } else if frame.is_object
                 && frame.key.as_deref().is_some_and(is_pair_name)
@@ -199,8 +248,18 @@ impl<'w> Walk<'w> {
                 frame.pair = Some(text.as_ref().to_owned());
             }
         }
-        self.note(&findings, Some(()));
+        self.note(&findings, quote, Some(()));
         after
+    }
+
+    /// What replaces this string as a whole.
+    fn replaced_string(&self, is_key: bool) -> Option<Redacted<'static>> {
+        if self.replaced.is_empty() || is_key {
+            return None;
+        }
+        let text = Cow::Owned(self.replaced.get(&self.pointer(|frame| frame.key.clone()))?.clone());
+        let finding = Finding { rule: by_file::RULE.to_owned(), span: 0..0, hash: None };
+        Some(Redacted { text, findings: vec![finding] })
     }
 
     /// Whether this is a value of `"data": {…}` that base64 hides, as in a Kubernetes Secret.
@@ -218,23 +277,27 @@ impl<'w> Walk<'w> {
         self.copied = end;
     }
 
-    fn note(&mut self, findings: &[Finding], in_json: Option<()>) {
+    fn note(&mut self, findings: &[Finding], offset: usize, in_json: Option<()>) {
         if findings.is_empty() {
             return;
         }
-        let pointer = in_json.map_or_else(String::new, |()| self.pointer());
-        self.findings.extend(
-            findings.iter().map(|finding| LineFinding { rule: finding.rule.clone(), pointer: pointer.clone() }),
-        );
+        let shown = |frame: &'_ Frame<'w>| frame.masked_key.as_deref().or(frame.key.as_deref()).map(str::to_owned);
+        let pointer = in_json.map_or_else(String::new, |()| self.pointer(shown));
+        self.findings.extend(findings.iter().map(|finding| LineFinding {
+            rule: finding.rule.clone(),
+            pointer: pointer.clone(),
+            offset,
+            hash: finding.hash.clone(),
+        }));
     }
 
-    fn pointer(&self) -> String {
+    /// The place of the string that is being read; a frame says how its key is shown.
+    fn pointer<Key: AsRef<str>>(&self, key: impl Fn(&Frame<'w>) -> Option<Key>) -> String {
         let mut pointer = String::new();
         for frame in &self.frames {
-            pointer.push('/');
-            match &frame.key {
-                Some(key) if frame.is_object => pointer.push_str(&key.replace('~', "~0").replace('/', "~1")),
-                _ => pointer.push_str(&frame.index.to_string()),
+            match key(frame) {
+                Some(key) if frame.is_object => push_key(&mut pointer, key.as_ref()),
+                _ => push_key(&mut pointer, &frame.index.to_string()),
             }
         }
         pointer

@@ -35,17 +35,22 @@ mod fields;
 mod json;
 mod stream;
 mod files;
+mod by_file;
+mod document;
 mod custom;
 
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use memchr::memmem;
 
+pub use by_file::SensitiveCalls;
 pub use custom::Rule;
+pub use document::{DocumentFinding, RedactedDocument};
 pub use json::{LineFinding, RedactedLine};
-pub use settings::{RuleError, Settings, Style, UserRule};
+pub use settings::{Key, RuleError, Settings, Style, UserRule};
 pub use stream::Stream;
 
 use files::Files;
@@ -57,15 +62,18 @@ use user_rules::UserRules;
 pub const RULES_VERSION: u32 = 1;
 
 /// The rules for what must not be written.
+#[derive(Clone)]
 pub struct Redactor {
-    engine: Option<Engine>,
-    custom: Vec<Box<dyn Rule>>,
+    engine: Option<Arc<Engine>>,
+    style: Style,
+    custom: Vec<Arc<dyn Rule>>,
 }
 
 /// The built-in rules and the user's.
 struct Engine {
-    key: [u8; 32],
-    style: Style,
+    key: Key,
+    /// What [`Key::WhenNeeded`] answered.
+    asked_key: OnceLock<Option<[u8; 32]>>,
     users: UserRules,
     masked: Option<Masked>,
     files: Files,
@@ -87,25 +95,46 @@ pub struct Finding {
     pub rule: String,
     /// Where it was in the original text, in bytes.
     pub span: Range<usize>,
+    /// The hash in its placeholder: the same secret has the same. Passwords, cards and the like have none.
+    pub hash: Option<String>,
+}
+
+impl<'t> Redacted<'t> {
+    /// Nothing was found.
+    fn unchanged(text: &'t str) -> Redacted<'t> {
+        Redacted { text: Cow::Borrowed(text), findings: Vec::new() }
+    }
 }
 
 impl Redactor {
     /// The built-in rules, with the caller's settings.
     pub fn new(settings: Settings) -> Result<Redactor, RuleError> {
         let Settings { key, style, rules, allow, files, masked } = settings;
+        let known = if let Key::Known(key) = key { key } else { [0; 32] };
         let engine = Engine {
             key,
-            style,
+            asked_key: OnceLock::new(),
             users: UserRules::new(&rules, &allow)?,
-            masked: Masked::new(key, &masked),
+            masked: Masked::new(known, &masked),
             files: Files::new(&files)?,
         };
-        Ok(Redactor { engine: Some(engine), custom: Vec::new() })
+        Ok(Redactor { engine: Some(Arc::new(engine)), style, custom: Vec::new() })
     }
 
     /// Only rules in code, in this order, without the built-in ones.
     pub fn of_rules(rules: Vec<Box<dyn Rule>>) -> Redactor {
-        Redactor { engine: None, custom: rules }
+        Redactor { engine: None, style: Style::Plain, custom: rules.into_iter().map(Arc::from).collect() }
+    }
+
+    /// The built-in rules without a key, for programs that keep none: placeholders have no hash.
+    pub fn built_in() -> Redactor {
+        static BUILT_IN: LazyLock<Option<Redactor>> = LazyLock::new(|| Redactor::new(Settings::built_in()).ok());
+        BUILT_IN.clone().unwrap_or_else(|| Redactor::of_rules(Vec::new()))
+    }
+
+    /// The same rules with placeholders that look like this.
+    pub fn in_style(&self, style: Style) -> Redactor {
+        Redactor { style, ..self.clone() }
     }
 
     /// A text without its secrets.
@@ -118,15 +147,17 @@ impl Redactor {
     /// A string in a place that holds no secret is returned as it is.
     pub fn value<'t>(&self, key: Option<&str>, text: &'t str) -> Redacted<'t> {
         let mut redacted = match &self.engine {
-            Some(engine) => engine.value(key, text),
-            None => Redacted { text: Cow::Borrowed(text), findings: Vec::new() },
+            Some(engine) => engine.value(key, text, self.style),
+            None => Redacted::unchanged(text),
         };
+        if key.is_some_and(fields::is_sealed) {
+            return redacted;
+        }
         for rule in &self.custom {
-            let scrubbed = match &redacted.text {
-                Cow::Borrowed(text) => rule.scrub(key, text),
-                Cow::Owned(text) => Cow::Owned(rule.scrub(key, text).into_owned()),
-            };
-            redacted.text = scrubbed;
+            let scrubbed = rule.scrub(key, &redacted.text);
+            if scrubbed != redacted.text {
+                redacted.text = Cow::Owned(scrubbed.into_owned());
+            }
         }
         redacted
     }
@@ -136,11 +167,16 @@ impl Redactor {
         self.engine.as_ref().is_some_and(|engine| engine.files.is_sensitive(path))
     }
 
+    /// Whether the path of such a file could be in a text: fast, and usually not.
+    pub fn may_name_sensitive_file(&self, text: &[u8]) -> bool {
+        self.engine.as_ref().is_some_and(|engine| engine.files.may_be_named_in(text))
+    }
+
     /// The placeholder for a secret that the caller found, such as the content of a sensitive file.
     pub fn placeholder(&self, kind: &str, secret: &str) -> String {
         let mut out = String::new();
         match &self.engine {
-            Some(engine) => engine.write_placeholder(&mut out, kind, Some(secret)),
+            Some(engine) => engine.write_placeholder(&mut out, kind, Some(secret), self.style),
             None => out.push_str("[REDACTED]"),
         }
         out
@@ -154,7 +190,7 @@ impl Redactor {
 }
 
 impl Engine {
-    fn value<'t>(&self, key: Option<&str>, text: &'t str) -> Redacted<'t> {
+    fn value<'t>(&self, key: Option<&str>, text: &'t str, style: Style) -> Redacted<'t> {
         let mut found = Vec::new();
         match key.map(|key| (key, fields::place(key, text))) {
             Some((_, fields::Place::Opaque)) => {}
@@ -163,10 +199,10 @@ impl Engine {
             None => self.find(text, &mut found, None),
         }
         if found.is_empty() {
-            return Redacted { text: Cow::Borrowed(text), findings: Vec::new() };
+            return Redacted::unchanged(text);
         }
         let found = self.settled(text, found);
-        self.redacted(text, &found)
+        self.redacted(text, &found, style)
     }
 
     /// Everything in a text, in no order.
@@ -252,52 +288,63 @@ impl Engine {
         settled
     }
 
-    fn redacted<'t>(&self, text: &'t str, found: &[Found<'_>]) -> Redacted<'t> {
+    fn redacted<'t>(&self, text: &'t str, found: &[Found<'_>], style: Style) -> Redacted<'t> {
         if found.is_empty() {
-            return Redacted { text: Cow::Borrowed(text), findings: Vec::new() };
+            return Redacted::unchanged(text);
         }
         let mut out = String::with_capacity(text.len());
         let mut copied = 0;
         for found in found {
-            let span = self.masked_span(found);
+            let span = masked_span(found, style);
             out.push_str(&text[copied..span.start]);
-            self.write_placeholder(&mut out, found.rule, found.is_hashed.then(|| &text[found.span.clone()]));
+            self.write_placeholder(&mut out, found.rule, found.is_hashed.then(|| &text[found.span.clone()]), style);
             copied = span.end;
         }
         out.push_str(&text[copied..]);
         let findings = found
             .iter()
-            .map(|found| Finding { rule: found.rule.to_owned(), span: found.span.clone() })
+            .map(|found| Finding {
+                rule: found.rule.to_owned(),
+                span: found.span.clone(),
+                hash: found.is_hashed.then(|| self.hash(&text[found.span.clone()])).flatten(),
+            })
             .collect();
         Redacted { text: Cow::Owned(out), findings }
     }
 
-    /// What a placeholder replaces.
-    fn masked_span(&self, found: &Found<'_>) -> Range<usize> {
-        match self.style {
-            Style::Hashed => found.span.clone(),
-            Style::Plain => found.with_quotes.clone(),
+    fn write_placeholder(&self, out: &mut String, kind: &str, secret: Option<&str>, style: Style) {
+        match (style, secret.and_then(|secret| self.hash(secret))) {
+            (Style::Plain, _) => out.push_str("[REDACTED]"),
+            (Style::Hashed, None) => out.extend(["[REDACTED:", kind, "]"]),
+            (Style::Hashed, Some(hash)) => out.extend(["[REDACTED:", kind, ":", &hash, "]"]),
         }
     }
 
-    fn write_placeholder(&self, out: &mut String, kind: &str, secret: Option<&str>) {
-        match (self.style, secret) {
-            (Style::Plain, _) => out.push_str("[REDACTED]"),
-            (Style::Hashed, None) => out.extend(["[REDACTED:", kind, "]"]),
-            (Style::Hashed, Some(secret)) => {
-                let hash = blake3::keyed_hash(&self.key, secret.as_bytes()).to_hex();
-                out.extend(["[REDACTED:", kind, ":", &hash[..8], "]"]);
-            }
-        }
+    /// Tells secrets apart and gives none of them away; `None` without a key.
+    fn hash(&self, secret: &str) -> Option<String> {
+        let key = match &self.key {
+            Key::None => None,
+            Key::Known(key) => Some(*key),
+            Key::WhenNeeded(ask) => *self.asked_key.get_or_init(|| ask()),
+        };
+        let hash = blake3::keyed_hash(&key?, secret.as_bytes()).to_hex();
+        Some(hash[..8].to_owned())
+    }
+}
+
+/// What a placeholder replaces.
+fn masked_span(found: &Found<'_>, style: Style) -> Range<usize> {
+    match style {
+        Style::Hashed => found.span.clone(),
+        Style::Plain => found.with_quotes.clone(),
     }
 }
 
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Neither the key nor what is masked.
-        let style = self.engine.as_ref().map(|engine| engine.style);
         f.debug_struct("Redactor")
-            .field("style", &style)
+            .field("style", &self.style)
             .field("custom", &self.custom.len())
             .finish_non_exhaustive()
     }

@@ -1,13 +1,16 @@
 //! What the caller decides about redaction, and what can be wrong with it.
 
+use std::fmt;
+use std::sync::Arc;
+
 /// What to mask besides the built-in rules, and how.
 ///
 /// The library reads no environment and no config: the caller hands everything in.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Makes the hashes in placeholders: the same key gives the same placeholder for the same secret, and nobody without it can
     /// test a guess.
-    pub key: [u8; 32],
+    pub key: Key,
     /// How placeholders look.
     pub style: Style,
     /// The user's own rules.
@@ -23,14 +26,41 @@ pub struct Settings {
 impl Settings {
     /// The built-in rules alone.
     pub fn with_key(key: [u8; 32]) -> Settings {
+        Settings { key: Key::Known(key), ..Settings::built_in() }
+    }
+
+    /// The built-in rules alone, without a key.
+    pub fn built_in() -> Settings {
         Settings {
-            key,
+            key: Key::None,
             style: Style::Hashed,
             rules: Vec::new(),
             allow: Vec::new(),
             files: Vec::new(),
             masked: Vec::new(),
         }
+    }
+}
+
+/// The key of the hashes in placeholders.
+#[derive(Clone)]
+pub enum Key {
+    /// Placeholders have no hash.
+    None,
+    /// This one.
+    Known([u8; 32]),
+    /// Asked for when the first secret is found; without an answer, placeholders have no hash.
+    WhenNeeded(Arc<dyn Fn() -> Option<[u8; 32]> + Send + Sync>),
+}
+
+impl fmt::Debug for Key {
+    /// Says nothing about the key itself.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Key::None => "None",
+            Key::Known(_) => "Known",
+            Key::WhenNeeded(_) => "WhenNeeded",
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A text that arrives in pieces: what could still become a secret is held back.
 
 use super::scan::{MAX_CONTEXT_BYTES, Open};
-use super::{Engine, Redactor, assignment, blocks, digits};
+use super::{Engine, Redactor, Style, assignment, blocks, digits, masked_span};
 
 /// At most so much is held back, whatever could come, except for an open private key.
 pub(super) const MAX_HELD_BYTES: usize = 16 * 1024;
@@ -44,7 +44,7 @@ impl Stream {
         self.release(redactor, self.text.floor_char_boundary(until).max(self.held))
     }
 
-    /// Returns everything that is held back; more may follow, but what was cut is not found.
+    /// Returns everything that is held back. More may follow: of a secret that is cut here, the rest is masked.
     pub fn finish(&mut self, redactor: &Redactor) -> String {
         self.release(redactor, self.text.len())
     }
@@ -56,7 +56,7 @@ impl Stream {
 
     fn release(&mut self, redactor: &Redactor, until: usize) -> String {
         let mut out = match &redactor.engine {
-            Some(engine) => engine.redact_part(&self.text, self.held, until),
+            Some(engine) => engine.redact_part(&self.text, self.held, until, redactor.style),
             None => self.text[self.held..until].to_owned(),
         };
         for rule in &redactor.custom {
@@ -67,23 +67,11 @@ impl Stream {
         let line = self.text[keep..until]
             .find(char::is_whitespace)
             .map_or(keep, |at| if keep == 0 { 0 } else { keep + at });
+        // The rest of a private key is known by its start.
+        let line = line.min(label_before(&self.text[..until]).unwrap_or(until));
         self.text.drain(..line);
         self.held = until - line;
         out
-    }
-}
-
-impl Redactor {
-    /// How much of the end of a streamed text to hold back, if nothing is known of what came before it.
-    pub(crate) fn held_back(&self, text: &str) -> usize {
-        let custom = self.custom.iter().map(|rule| rule.held_back(text)).max().unwrap_or_default();
-        let engine = self.engine.as_ref().map_or(0, |engine| {
-            // Without the text before it, a name must not be cut off from its value: whole lines go.
-            let until = engine.safe_until(text, 0);
-            let line = text[..until].rfind('\n').map_or(0, |end| end + 1);
-            (text.len() - line).min(MAX_HELD_BYTES.max(text.len() - until))
-        });
-        custom.max(engine)
     }
 }
 
@@ -130,7 +118,7 @@ impl Engine {
     }
 
     /// A part of a text without its secrets, found in the whole.
-    fn redact_part(&self, text: &str, from: usize, until: usize) -> String {
+    fn redact_part(&self, text: &str, from: usize, until: usize, style: Style) -> String {
         let mut found = Vec::new();
         self.find(text, &mut found, None);
         let mut settled = self.settled(text, found);
@@ -141,10 +129,10 @@ impl Engine {
         let mut out = String::new();
         let mut copied = from;
         for found in &settled {
-            let span = self.masked_span(found);
+            let span = masked_span(found, style);
             let span = span.start.max(copied)..span.end.min(until);
             out.push_str(&text[copied..span.start]);
-            self.write_placeholder(&mut out, found.rule, found.is_hashed.then(|| &text[found.span.clone()]));
+            self.write_placeholder(&mut out, found.rule, found.is_hashed.then(|| &text[found.span.clone()]), style);
             copied = span.end;
         }
         out.push_str(&text[copied..until]);

@@ -23,7 +23,9 @@ fn every_string_is_seen_with_its_key_and_ids_and_signatures_stay() {
     let redactor = Redactor::of_rules(vec![Box::new(Secrets)]);
     let mut line = json!({"uuid": "secret-id", "a": ["a secret", {"b secret": {"c": "secret"}}],
         "signature": "secret", "n": 1, "token": ["abc"]});
-    redactor.scrub_json(&mut line, &["secret-id".to_owned()]);
+    let text = crate::model::json::to_string(&line);
+    let kept = redactor.line_keeping(&["secret-id"], &mut SensitiveCalls::new(), text.as_bytes());
+    line = serde_json::from_slice(&kept.bytes).unwrap();
     let wanted = json!({"uuid": "secret-id", "a": ["a ***", {"b ***": {"c": "***"}}], "signature": "secret",
         "n": 1, "token": ["***"]});
     assert_eq!(line, wanted);

@@ -6,6 +6,7 @@ pub(crate) mod read;
 pub(crate) mod tree;
 pub(crate) mod derived;
 pub(crate) mod join;
+pub(crate) mod mask;
 pub(crate) mod record_ref;
 pub(crate) mod request;
 
@@ -27,6 +28,7 @@ use crate::model::named_enum;
 pub use crate::model::place::Place;
 use crate::model::record::{Body, Kind, RecordId, SessionId, Title, TitleSource};
 use crate::session::derived::Derived;
+use crate::session::mask::Mask;
 use crate::session::read::files::Files;
 use crate::session::read::tail::Tail;
 pub use crate::session::record_ref::RecordRef;
@@ -60,6 +62,8 @@ pub struct Session {
     pub(crate) whole: bool,
     pub(crate) tail: Tail,
     pub(crate) derived: Derived,
+    /// Masks what is read of it.
+    pub(crate) mask: Option<Mask>,
 }
 
 named_enum! {

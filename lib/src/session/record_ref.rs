@@ -212,8 +212,17 @@ impl<'s> RecordRef<'s> {
         Ok(joined)
     }
 
-    /// The JSON of its fragments, as it is in the file.
+    /// The JSON of its fragments, as it is in the file, or without secrets if the session was opened so.
     pub fn raw(self) -> Result<Vec<Vec<u8>>> {
+        let exact = self.exact()?;
+        match &self.session.mask {
+            Some(mask) => mask.pieces(self, exact),
+            None => Ok(exact),
+        }
+    }
+
+    /// The JSON of its fragments, as it is in the file.
+    pub(crate) fn exact(self) -> Result<Vec<Vec<u8>>> {
         let entries = self.session.derived.tree.entries_of(self.node);
         let read = |entry: &u32| {
             let Entry { place, hash, .. } = self.session.skeleton.entries[*entry as usize];

@@ -9,6 +9,7 @@ use crate::model::lenient::to_text;
 use crate::model::message::{Part, ToolPart};
 use crate::model::project;
 use crate::model::record::{Body, Display, Kind, Outcome, RecordId, SessionId, TitleSource, ToolResult, Usage};
+use crate::session::mask::Mask;
 use crate::session::read::open::ReadOptions;
 use crate::session::{Branch, RecordRef, Session};
 use crate::view::answers::{
@@ -38,7 +39,8 @@ impl Session {
         if self.whole() {
             return self.described(&project::of);
         }
-        listing::row(&self.source, &ReadOptions::plain(self.tail.now), Depth::Windows)
+        let mask = self.mask.as_ref().map(Mask::redactor);
+        listing::row(&self.source, &ReadOptions { mask, ..ReadOptions::plain(self.tail.now) }, Depth::Windows)
     }
 
     /// Describes the part that was read as if it were the whole session.
@@ -46,7 +48,7 @@ impl Session {
         let branch = self.head().map(|head| self.branch(head));
         let first_prompt = self.first_prompt()?;
         let (title, title_source) = match (self.title(), &first_prompt) {
-            (Some(title), _) => (self::title(&title.text), title.source),
+            (Some(title), _) => (self::title(&self.shown(&title.text)), title.source),
             (None, Some(prompt)) => (self::title(prompt), TitleSource::Prompt),
             (None, None) => (self.id().0, TitleSource::Id),
         };
@@ -54,7 +56,7 @@ impl Session {
         let whole = branch.as_ref().filter(|_| self.whole());
         let counted = |count| self.whole().then_some(count);
         let tokens = self.whole().then(|| self.tally());
-        Ok(SessionRow {
+        let mut row = SessionRow {
             id: self.id(),
             dialect: self.dialect().name().to_owned(),
             project: self.cwd().map(|cwd| project(Path::new(cwd)).to_string_lossy().into_owned()),
@@ -82,9 +84,22 @@ impl Session {
             parent_call: parent.and_then(|(_, call)| call.map(str::to_owned)),
             forked_from: self.forked_from().map(SessionId::from),
             issue_count: self.whole().then_some(self.issue_count()),
-            summaries: self.summaries_of_others().to_vec(),
+            summaries: self.summaries(),
             named_requests: tokens.map(|tokens| tokens.named).unwrap_or_default(),
-        })
+        };
+        if self.mask.is_some() {
+            // Ids and times stay: others refer to them.
+            let texts =
+                [&mut row.project, &mut row.git_branch, &mut row.platform, &mut row.user_type, &mut row.agent_version];
+            let texts = texts.into_iter().flatten().chain([&mut row.path]).chain(&mut row.models);
+            texts.for_each(|text| *text = self.shown(text));
+        }
+        Ok(row)
+    }
+
+    /// Summaries of other sessions, as they may leave this one.
+    pub(crate) fn summaries(&self) -> Vec<(String, String)> {
+        self.summaries_of_others().iter().map(|(of, summary)| (of.clone(), self.shown(summary))).collect()
     }
 
     /// The record ids of a branch.

@@ -19,6 +19,9 @@ impl Session {
     /// What is wrong, in file order, with the calls and tools that it is about.
     pub fn named_issues(&self) -> Vec<Issue> {
         let mut issues = self.issues().to_vec();
+        if self.mask.is_some() {
+            issues.iter_mut().for_each(|issue| issue.detail = self.shown(&issue.detail));
+        }
         if !issues.iter().any(|issue| is_of_call(issue.kind)) {
             return issues;
         }

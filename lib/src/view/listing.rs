@@ -1,10 +1,14 @@
 //! Every session of a home, each described from the two ends of its file (reading rule 10), the newest ones from all of it.
 
+use std::sync::Arc;
+
 use hashbrown::{HashMap, HashSet};
 
 use crate::model::error::Result;
 use crate::model::record::{Kind, RecordId, SessionId, Title, TitleSource, Usage};
+use crate::redact::Redactor;
 use crate::session::Session;
+use crate::session::mask::Mask;
 use crate::session::read::open::{FileEnds, ReadOptions};
 use crate::session::read::source::Source;
 use crate::view::answers::SessionRow;
@@ -51,9 +55,15 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
     if depth == Depth::Windows
         && let Some(title) = last_title(&ends, source)?
     {
-        entitle_from_end(&mut row, &title);
+        entitle_from_end(&mut row, &shown(&title, reading));
     }
     Ok(row)
+}
+
+/// A title as it may be shown.
+fn shown(title: &Title, reading: &ReadOptions<'_>) -> Title {
+    let text = |redactor: &Arc<Redactor>| redactor.text(&title.text).text.into_owned();
+    Title { text: reading.mask.map_or_else(|| title.text.clone(), text), ..title.clone() }
 }
 
 /// What the two ends of a file show.
@@ -73,15 +83,15 @@ fn from_ends(ends: &FileEnds<'_>, source: &Source, reading: &ReadOptions<'_>) ->
     row.size_bytes += source.size_of_companions();
     row.updated = end.updated().max(row.updated);
     row.head = end.head().map(|head| RecordId(head.id().into_owned()));
-    row.git_branch = end.git_branch().map(str::to_owned).or(row.git_branch);
-    row.agent_version = end.agent_version().map(str::to_owned).or(row.agent_version);
-    for model in end.models() {
-        if !row.models.contains(model) {
-            row.models.push(model.clone());
+    row.git_branch = end.git_branch().map(|branch| end.shown(branch)).or(row.git_branch);
+    row.agent_version = end.agent_version().map(|version| end.shown(version)).or(row.agent_version);
+    for model in end.models().iter().map(|model| end.shown(model)) {
+        if !row.models.contains(&model) {
+            row.models.push(model);
         }
     }
-    row.summaries.extend(end.summaries_of_others().iter().cloned());
-    end.title().into_iter().for_each(|title| entitle_from_end(&mut row, title));
+    row.summaries.extend(end.summaries());
+    end.title().into_iter().for_each(|title| entitle_from_end(&mut row, &shown(title, reading)));
     Ok(row)
 }
 
@@ -93,7 +103,7 @@ pub fn search_title(row: &mut SessionRow, source: &Source, reading: &ReadOptions
     if let Some(ends) = FileEnds::open(source, reading)?
         && let Some(title) = last_title(&ends, source)?
     {
-        entitle_from_end(row, &title);
+        entitle_from_end(row, &shown(&title, reading));
     }
     Ok(())
 }
@@ -120,7 +130,8 @@ pub(crate) fn id(source: &Source, reading: &ReadOptions<'_>) -> Result<SessionId
 
 /// The summary of an untitled session that another session of its folder holds, where the agent writes summaries so.
 pub fn summary_elsewhere(session: &Session) -> Option<String> {
-    let (source, reading) = (&session.source, ReadOptions::plain(session.tail.now));
+    let mask = session.mask.as_ref().map(Mask::redactor);
+    let (source, reading) = (&session.source, ReadOptions { mask, ..ReadOptions::plain(session.tail.now) });
     let head = session
         .head()
         .filter(|_| session.title().is_none() && source.dialect.traits().has_foreign_summaries)?;
@@ -129,8 +140,8 @@ pub fn summary_elsewhere(session: &Session) -> Option<String> {
         let ends = FileEnds::open(&other, &reading).ok()??;
         let windows = [ends.start(WHOLE_BYTES), ends.end(WINDOW_BYTES)];
         windows.into_iter().filter_map(Result::ok).find_map(|window| {
-            let mut summaries = window.summaries_of_others().iter();
-            summaries.find(|(of, _)| *of == head.id()).map(|(_, summary)| summary.clone())
+            let mut summaries = window.summaries().into_iter();
+            summaries.find(|(of, _)| *of == head.id()).map(|(_, summary)| summary)
         })
     })
 }

@@ -1,4 +1,4 @@
-//! What changes a store: the recorder, forks, ended sessions and the trash; and small files of ours.
+//! What changes a store: the recorder, forks, ended sessions and the trash; blobs, and small files of ours.
 
 pub(crate) mod store;
 pub(crate) mod recorder;
@@ -6,12 +6,15 @@ pub(crate) mod fork;
 pub(crate) mod rotate;
 pub(crate) mod trash;
 
+pub mod blobs;
 pub(crate) mod copy;
 mod private_file;
+mod redaction_key;
 
 pub use fork::{Fork, Forked};
 pub use private_file::replace_private_file;
 pub use recorder::{Answer, Delta, Durability, Entry, Options, Recorder, Report, Saved, Warning, steps};
+pub use redaction_key::{known_redaction_key, redaction_key};
 pub use rotate::{EndedSession, Rotation, When};
 pub use store::{Amended, Listed, NewSession, Policy, Store};
 pub use trash::{FinishedDeletions, MovedFile, Origin, Removed, Trash, TrashListing};

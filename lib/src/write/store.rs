@@ -31,6 +31,7 @@ use crate::model::json;
 use crate::model::project;
 use crate::model::record::{Kind, RecordId, SessionId, Title};
 use crate::model::regular_file::{self, Links};
+use crate::redact::Redactor;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::view::answers::SessionRow;
@@ -509,7 +510,8 @@ impl Store {
             sidecar: sidecar.map(|name| path.with_file_name(name.replace('*', &stem))),
             forked_from: None,
             mode: Mode::Live,
-            redactor: self.options.redactor.clone(),
+            redactor: self.redactor(),
+            blobs: self.root.join("blobs"),
         }
     }
 
@@ -545,12 +547,18 @@ impl Store {
         }
     }
 
+    /// Its rules, with placeholders as the dialect writes them.
+    fn redactor(&self) -> Option<Arc<Redactor>> {
+        let redactor = self.options.redactor.as_ref()?;
+        Some(Arc::new(redactor.in_style(self.writing.placeholders)))
+    }
+
     /// Lines as they are written, after redaction.
     pub(crate) fn bytes(&self, lines: &[Line]) -> Vec<u8> {
         let scrubbed = lines.iter().map(|line| {
             let mut value = line.value.clone();
-            if let Some(redactor) = &self.options.redactor {
-                redactor.scrub_json(&mut value, &[]);
+            if let Some(redactor) = self.redactor() {
+                redactor.json(&mut value);
             }
             value
         });

@@ -64,12 +64,12 @@ fn a_session_is_found_in_every_place_and_named_by_its_file() {
     }
     let vars = [("CODEX_HOME".to_owned(), "codex".to_owned())].into();
     let home = Home { dir: "/nowhere".into(), cwd: dir.path().to_path_buf(), vars };
-    let found = Places { home: home.clone(), store: None, dialect: Some(codex()) }.sources();
+    let found = Places { home: home.clone(), store: None, dialect: Some(codex()), mask: None }.sources();
     let found: Vec<Source> = found.into_iter().map(Result::unwrap).collect();
     assert_eq!(found.len(), places.len());
     assert!(found.iter().all(|source| source.name() == id));
     let store = Some(dir.path().join("codex"));
-    assert_eq!(Places { home: home.clone(), store, dialect: Some(codex()) }.sources().len(), places.len());
+    assert_eq!(Places { home: home.clone(), store, dialect: Some(codex()), mask: None }.sources().len(), places.len());
     let row = listing::row(&found[0], &reading(), Depth::Windows).unwrap();
     assert_eq!((row.id.as_str(), row.dialect.as_str(), row.project.as_deref()), (id, "codex", Some("/x")));
 }

@@ -64,8 +64,8 @@ fn each_file_of_a_jid_is_a_session_of_its_own_and_nothing_else_is() {
         "alice@example.com:20250209-120000",
     ];
     for places in [
-        Places { home: home.clone(), store: None, dialect: Some(fluux()) },
-        Places { home: home.clone(), store: Some(store.clone()), dialect: Some(fluux()) },
+        Places { home: home.clone(), store: None, dialect: Some(fluux()), mask: None },
+        Places { home: home.clone(), store: Some(store.clone()), dialect: Some(fluux()), mask: None },
     ] {
         let mut rows = rows(&places);
         let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();

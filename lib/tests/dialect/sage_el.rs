@@ -55,7 +55,7 @@ fn a_project_is_what_metadata_says_whatever_its_folder_is_called() {
         &TALK.replace("\"role\"", "\"cwd\":\"/gone/told\",\"role\""),
     );
     let home = Home { dir: "/nowhere".into(), cwd: "/".into(), vars: Default::default() };
-    let places = Places { home: home.clone(), store: Some(dir.path().to_path_buf()), dialect: None };
+    let places = Places { home: home.clone(), store: Some(dir.path().to_path_buf()), dialect: None, mask: None };
     assert_eq!(
         rows(&places),
         [
@@ -77,7 +77,7 @@ fn every_place_of_emacs_is_looked_into_and_a_folder_shared_with_claude_code_is_e
     write(&dir.path().join(".claude"), "-gone-p/c1.jsonl", claude);
     let vars = [("XDG_CONFIG_HOME".to_owned(), "xdg".to_owned())].into();
     let home = Home { dir: dir.path().to_path_buf(), cwd: dir.path().to_path_buf(), vars };
-    let found = rows(&Places { home: home.clone(), store: None, dialect: None });
+    let found = rows(&Places { home: home.clone(), store: None, dialect: None, mask: None });
     let of = |name: &str| found.iter().filter(|(dialect, ..)| dialect == name).count();
     assert_eq!((of("sage-el"), of("claude-code"), found.len()), (4, 1, 5));
     let shared = dir.path().join(".claude/projects/-gone-p/conversation.jsonl");
@@ -91,7 +91,7 @@ fn duplicated_archives_are_two_sessions_and_an_archive_named_by_its_path_knows_i
     write(dir.path(), "p/history/one.jsonl", TALK);
     write(dir.path(), "p/history/two.jsonl", TALK);
     let home = Home { dir: "/nowhere".into(), cwd: "/".into(), vars: Default::default() };
-    let places = Places { home: home.clone(), store: Some(dir.path().to_path_buf()), dialect: None };
+    let places = Places { home: home.clone(), store: Some(dir.path().to_path_buf()), dialect: None, mask: None };
     let expected = [row("sage-el", "one", Some("/gone/tide")), row("sage-el", "two", Some("/gone/tide"))];
     assert_eq!(rows(&places), expected);
     let source = Source::file(sage(), &dir.path().join("projects/p/history/one.jsonl"));

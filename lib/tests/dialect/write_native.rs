@@ -61,6 +61,7 @@ fn whatever_a_record_says_is_read_back_as_it_was() {
 #[test]
 fn metadata_json_has_the_keys_of_sage_in_their_order_and_keeps_the_others() {
     let tally = Tally {
+        is_redacted: true,
         session: "s1".into(),
         project: "/home/ada".into(),
         cwd: "/home/ada/engine".into(),

@@ -237,6 +237,7 @@ fn a_project_has_one_file_in_a_folder_that_is_called_after_it() {
 
 fn tally() -> Tally {
     Tally {
+        is_redacted: true,
         session: "s".into(),
         project: "/home/user/project".into(),
         cwd: "/home/user/project".into(),

@@ -27,7 +27,7 @@ fn store(folder: &Path) -> Store {
 
 /// The same, and nothing is synced.
 fn flushing_store(folder: &Path) -> Store {
-    store(folder).with_options(Options { durability: Some(Durability::Flush), ..Options::usual() })
+    store(folder).with_options(Options { durability: Some(Durability::Flush), ..Options::unredacted() })
 }
 
 /// This program again, as something else.

@@ -1,6 +1,7 @@
 //! Redaction: what is masked, what stays, and what holds for every text.
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod by_file;
 mod fakes;
 mod json;
 mod properties;

@@ -105,7 +105,7 @@ fn prompt(dialect: &str, session: &str) -> String {
 /// What a walk finds in a home, each as its id, or as the name of what cannot be read.
 fn walk(home: &Path, dialect: &'static dyn Dialect) -> Vec<String> {
     let home = Home { dir: home.to_path_buf(), cwd: home.to_path_buf(), vars: Default::default() };
-    let found = Places { home: home.clone(), store: None, dialect: Some(dialect) }.sources();
+    let found = Places { home: home.clone(), store: None, dialect: Some(dialect), mask: None }.sources();
     let row = |source: Source| match listing::row(&source, &reading(), Depth::Windows) {
         Ok(row) => row.id.to_string(),
         Err(error) => format!("error: {error}"),
@@ -169,7 +169,7 @@ fn a_sub_agents_session_is_read_without_its_parent() {
     let of_codex = prompt("codex", "child").replace(r#""parent_thread_id":null"#, r#""parent_thread_id":"gone""#);
     write(".codex/sessions/2026/10/02/rollout-2026-10-02T09-00-00-child.jsonl", of_codex);
     let home = Home { dir: dir.path().to_path_buf(), cwd: dir.path().to_path_buf(), vars: Default::default() };
-    let found = Places { home: home.clone(), store: None, dialect: None }.sources();
+    let found = Places { home: home.clone(), store: None, dialect: None, mask: None }.sources();
     let children: Vec<Session> =
         found.into_iter().map(|source| Session::open(&source.unwrap(), &reading()).unwrap()).collect();
     assert_eq!(children.len(), 2);

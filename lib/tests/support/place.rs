@@ -47,7 +47,7 @@ pub(crate) fn host_at(now: Timestamp) -> Host {
 /// A store in a folder that is removed when it is dropped. Nothing is synced, because disks are slow.
 pub(crate) fn store(dialect: &'static dyn Dialect) -> (TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
-    let options = Options { durability: Some(Durability::Flush), ..Options::usual() };
+    let options = Options { durability: Some(Durability::Flush), ..Options::unredacted() };
     let store = Store::open(dialect, folder.path(), host()).unwrap().with_options(options);
     (folder, store)
 }

@@ -30,7 +30,7 @@ impl TestHome {
     fn places(&self) -> Places {
         let (dir, cwd) = (self.dir.path().join("home"), self.dir.path().join("cwd"));
         fs::create_dir_all(&cwd).unwrap();
-        Places { home: Home { dir, cwd, vars: BTreeMap::new() }, store: None, dialect: None }
+        Places { home: Home { dir, cwd, vars: BTreeMap::new() }, store: None, dialect: None, mask: None }
     }
 
     /// A session in the folder `folder` that says that its id is `id`.

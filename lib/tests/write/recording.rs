@@ -183,7 +183,7 @@ fn durability_follows_the_kind_unless_somebody_says_otherwise() {
     assert_eq!(durability(recorder.assistant(vec![call("c")]).unwrap()), Durability::Flush);
     assert_eq!(durability(recorder.tool_results(result("c", Outcome::Done)).unwrap()), Durability::Flush);
     assert_eq!(durability(recorder.assistant("a").unwrap()), Durability::Sync);
-    let options = Options { durability: Some(Durability::Flush), triggers: Triggers::usual(), ..Options::usual() };
+    let options = Options { durability: Some(Durability::Flush), triggers: Triggers::usual(), ..Options::unredacted() };
     let mut recorder = place.store.clone().with_options(options).create(Path::new(PROJECT)).unwrap();
     assert_eq!(durability(recorder.user("think about it").unwrap()), Durability::Flush);
     assert_eq!(recorder.thinking_at_head().unwrap().level.as_deref(), Some("low"));

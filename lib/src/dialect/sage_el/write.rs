@@ -19,6 +19,7 @@ use crate::dialect::writer::{
 use crate::model::loss::Lost;
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, SessionId};
+use crate::redact::Style;
 use message::MessageWriter;
 
 pub(super) static WRITER: Writer = Writer {
@@ -26,6 +27,7 @@ pub(super) static WRITER: Writer = Writer {
     sidecar: Some(sidecar),
     adopt: Some(adopt),
     ended_path: Some(ended_path),
+    placeholders: Style::Plain,
     ..Writer::new(WriteUnit::Turn, Shape::Linear, place, |draft| resolved_turn::without_fork(draft, lines(draft)))
 };
 

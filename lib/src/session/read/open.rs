@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -13,8 +14,10 @@ use crate::model::place::Place;
 use crate::model::project;
 use crate::model::record::{Title, TitleSource};
 use crate::model::regular_file::{self, Links};
+use crate::redact::Redactor;
 use crate::session::Session;
 use crate::session::derived::Derived;
+use crate::session::mask::Mask;
 use crate::session::read::base::{self, Base};
 use crate::session::read::files::{Contents, Files, OpenFile, open_file};
 use crate::session::read::format;
@@ -42,12 +45,14 @@ pub struct ReadOptions<'a> {
     pub find: &'a dyn Fn(&str) -> Option<Source>,
     /// Returns the project of a directory: [`project::of`], or a cache of it.
     pub project: &'a dyn Fn(&Path) -> PathBuf,
+    /// Masks secrets in everything that is read of the session; `None` reads what is there.
+    pub mask: Option<&'a Arc<Redactor>>,
 }
 
 impl ReadOptions<'_> {
     /// Options that read a session by itself and leave gaps open.
     pub fn plain(now: Timestamp) -> ReadOptions<'static> {
-        ReadOptions { now, bridge: Bridge::AsTheAgent, find: &|_| None, project: &project::of }
+        ReadOptions { now, bridge: Bridge::AsTheAgent, find: &|_| None, project: &project::of, mask: None }
     }
 }
 
@@ -91,7 +96,8 @@ impl Session {
             now: reading.now,
         };
         let sidecar = Facts::default();
-        Session { source, files, skeleton, sidecar, whole, tail, derived: Derived::default() }
+        let mask = reading.mask.cloned().map(Mask::new);
+        Session { source, files, skeleton, sidecar, whole, tail, derived: Derived::default(), mask }
     }
 
     /// Parses a whole file up to its last LF.

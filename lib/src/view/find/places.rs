@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hashbrown::HashSet;
 use jiff::Timestamp;
@@ -13,6 +14,7 @@ use crate::dialect::{self, Dialect};
 use crate::model::error::{Error, Result};
 use crate::model::home::Home;
 use crate::model::project::Projects;
+use crate::redact::Redactor;
 use crate::session::read::detect;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::{Source, each};
@@ -28,6 +30,8 @@ pub struct Places {
     pub store: Option<PathBuf>,
     /// Only this dialect.
     pub dialect: Option<&'static dyn Dialect>,
+    /// Masks secrets in descriptions.
+    pub mask: Option<Arc<Redactor>>,
 }
 
 /// Sessions with their descriptions, and what could not be read.
@@ -111,7 +115,9 @@ impl Places {
         let projects = Projects::default();
         let complete = |(at, (row, source)): (usize, &mut (SessionRow, Source))| match affordable.contains(&at) {
             true => self.row(source, &projects, now, Depth::Whole).map(|whole| listing::replace(row, whole)),
-            false => listing::search_title(row, source, &ReadOptions::plain(now)),
+            false => {
+                listing::search_title(row, source, &ReadOptions { mask: self.mask.as_ref(), ..ReadOptions::plain(now) })
+            }
         };
         let unreadable = sessions.par_iter_mut().enumerate().map(complete).filter_map(Result::err).collect();
         sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
@@ -121,7 +127,8 @@ impl Places {
     fn row(&self, source: &Source, projects: &Projects, now: Timestamp, depth: Depth) -> Result<SessionRow> {
         let find = self.finder(source);
         let project = |cwd: &Path| projects.of(cwd);
-        listing::row(source, &ReadOptions { find: &find, project: &project, ..ReadOptions::plain(now) }, depth)
+        let mask = self.mask.as_ref();
+        listing::row(source, &ReadOptions { find: &find, project: &project, mask, ..ReadOptions::plain(now) }, depth)
     }
 
     fn layouts(&self) -> Vec<(&'static dyn Dialect, Layout)> {

@@ -12,6 +12,7 @@ use crate::dialect::writer::Tally;
 use crate::model::error::Result;
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, RecordId, Thinking, Todo, Usage};
+use crate::redact::SensitiveCalls;
 use crate::session::record_ref;
 use crate::session::tree::facts::TitleLine;
 use crate::session::{RecordRef, Session};
@@ -59,6 +60,8 @@ pub(crate) struct Chain {
     pub(crate) is_sidechain: bool,
     /// The id of the last line in the file, if it has one.
     pub(crate) last_line: Option<RecordId>,
+    /// Calls on files whose content is a secret: their results are masked.
+    pub(crate) sensitive_calls: SensitiveCalls,
 }
 
 impl Chain {
@@ -136,6 +139,11 @@ impl Cursor {
                 }
                 if let Some(content) = body.content() {
                     cursor.expect_results(content);
+                }
+                if let Some(redactor) = &place.redactor {
+                    for line in record.raw()? {
+                        redactor.line_after(&mut cursor.chain.sensitive_calls, line.as_ref());
+                    }
                 }
             }
         }

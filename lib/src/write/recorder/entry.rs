@@ -16,7 +16,7 @@ pub struct Options {
     pub durability: Option<Durability>,
     /// Words in a prompt that set its thinking mode.
     pub triggers: Triggers,
-    /// Removes secrets before anything is written.
+    /// Removes secrets before anything is written; `None` records everything as it is.
     pub redactor: Option<Arc<Redactor>>,
     /// The kind of user of new records, such as `external`. Formats without such a field do not store it: see
     /// [`crate::dialect::Writer::has_user_type`].
@@ -24,8 +24,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// Durability by kind, no trigger words, nothing redacted.
+    /// Durability by kind, no trigger words, and the built-in rules for secrets, whose placeholders have no hash.
     pub fn usual() -> Options {
+        Options { redactor: Some(Arc::new(Redactor::built_in())), ..Options::unredacted() }
+    }
+
+    /// The same, but secrets are recorded, too.
+    pub fn unredacted() -> Options {
         Options { durability: None, triggers: Triggers::default(), redactor: None, user_type: None }
     }
 }

@@ -1,5 +1,7 @@
 //! Builds the lines of records: the parent of each, its lines in the format, and the parent of the next one.
 
+use std::borrow::Cow;
+
 use hashbrown::HashMap;
 use jiff::Timestamp;
 
@@ -10,7 +12,8 @@ use crate::model::error::{Error, Result};
 use crate::model::json;
 use crate::model::loss::{Loss, LossKind, Losses, Lost};
 use crate::model::message::Part;
-use crate::model::record::{Body, Context, Kind, RecordId};
+use crate::model::record::{Before, Body, Context, Kind, RecordId, Snapshot};
+use crate::write::blobs;
 
 /// One body to write, and its parent.
 #[derive(Clone)]
@@ -78,6 +81,9 @@ impl Log {
         let Piece { mut body, on, fragment, responses } = piece;
         let has_context = body.content().is_some_and(|content| content.context != Context::default());
         self.fill_in(&mut body, &self.cursor.calls);
+        if let Body::Snapshot(snapshot) = &mut body {
+            self.move_secrets_to_blobs(snapshot)?;
+        }
         let kind = body.kind();
         let tip_before = chain.parent.as_ref().map(|tip| tip.id.clone());
         let (id, parent) = match &on {
@@ -99,7 +105,7 @@ impl Log {
                 On::Last | On::LastAsNewAnswer | On::Append(_) => false,
             };
         let Place { session, writing, host, forked_from, .. } = &self.place;
-        let mut written = (writing.lines)(&NewRecord {
+        let written = (writing.lines)(&NewRecord {
             session,
             id: &id,
             parent: parent.as_ref(),
@@ -123,14 +129,6 @@ impl Log {
                 Names::Place | Names::Side => None,
             };
         }
-        if let Some(redactor) = &self.place.redactor {
-            let ids = [Some(&id), parent.as_ref(), chain.current_answer.as_ref()]
-                .into_iter()
-                .flatten()
-                .map(RecordId::as_str);
-            let ids: Vec<String> = ids.chain([session.as_str()]).chain(call_ids(&body)).map(str::to_owned).collect();
-            written.lines.iter_mut().for_each(|line| redactor.scrub_json(&mut line.value, &ids));
-        }
         let is_link = |line: &&Line| matches!(line.names, Names::Link(_) | Names::Place);
         let mut links: Vec<&Names> = written.lines.iter().filter(is_link).map(|line| &line.names).collect();
         links.dedup_by(|a, b| a == b && **a != Names::Place);
@@ -139,9 +137,21 @@ impl Log {
         if is_message && !matches!(on, On::Append(_)) {
             batch.messages += links.len() as u64;
         }
+        let answer = chain.current_answer.clone();
+        let ids: Vec<&str> =
+            [Some(&id), parent.as_ref(), answer.as_ref()].into_iter().flatten().map(RecordId::as_str).collect();
+        let ids: Vec<&str> = ids.into_iter().chain([session.as_str()]).chain(call_ids(&body)).collect();
         for line in &written.lines {
-            batch.names.push((batch.bytes.len(), line.names.clone()));
+            let start = batch.bytes.len();
+            batch.names.push((start, line.names.clone()));
             json::write(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
+            if let Some(redactor) = &self.place.redactor
+                && let Cow::Owned(redacted) =
+                    redactor.line_keeping(&ids, &mut chain.sensitive_calls, &batch.bytes[start..]).bytes
+            {
+                batch.bytes.truncate(start);
+                batch.bytes.extend_from_slice(&redacted);
+            }
             batch.bytes.push(b'\n');
         }
         let is_missed = |loss: &Loss| has_context || !matches!(loss.what, Lost::Environment | Lost::Platform);
@@ -184,6 +194,25 @@ impl Log {
         if self.place.mode == Mode::Live {
             content.context.fill_from(self.context.clone());
         }
+    }
+
+    /// A file with a secret in it is kept as a blob: its content must be true, so that an undo can restore it, and the log is no
+    /// place for it.
+    fn move_secrets_to_blobs(&self, snapshot: &mut Snapshot) -> Result<()> {
+        let Place { disk, host, redactor, blobs, .. } = &self.place;
+        let Some(redactor) = redactor else { return Ok(()) };
+        let mut snapshots = vec![snapshot];
+        while let Some(Snapshot { files, more, .. }) = snapshots.pop() {
+            for file in files {
+                if let Before::Inline(text) = &file.before
+                    && (redactor.is_sensitive_file(&file.path) || !redactor.text(text).findings.is_empty())
+                {
+                    file.before = Before::Blob(blobs::put(&**disk, blobs, text.as_bytes(), &(host.new_id)())?);
+                }
+            }
+            snapshots.extend(more);
+        }
+        Ok(())
     }
 
     fn cannot_encode(&self) -> Error {

@@ -49,6 +49,8 @@ pub(crate) struct Place {
     pub(crate) forked_from: Option<(SessionId, RecordId)>,
     pub(crate) mode: Mode,
     pub(crate) redactor: Option<Arc<Redactor>>,
+    /// Where the true bytes of files go.
+    pub(crate) blobs: PathBuf,
 }
 
 impl Place {

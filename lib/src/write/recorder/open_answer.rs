@@ -193,7 +193,7 @@ impl OpenAnswer {
     /// Writes what is held back of the buffer.
     pub(super) fn release(&mut self, to: &mut Target<'_>) -> Result<()> {
         let Some(buffer) = self.buffer.as_mut().filter(|_| to.unit() == WriteUnit::Fragment) else { return Ok(()) };
-        if buffer.held_back.is_empty() {
+        if !buffer.is_held_back() {
             return Ok(());
         }
         let before = buffer.clone();
@@ -242,7 +242,7 @@ impl OpenAnswer {
         let is_fragment = to.unit() == WriteUnit::Fragment;
         let before = self.buffer.clone().filter(|_| is_fragment);
         let buffer = self.buffer.get_or_insert_with(|| TextBuffer::new(kind));
-        let safe = buffer.push(text, to.log.place.redactor.as_deref());
+        let safe = buffer.push(text, to.log.place.redactor.as_deref(), || to.log.clock());
         if !is_fragment {
             buffer.unwritten.push_str(&safe);
         }

@@ -75,7 +75,7 @@ pub(crate) fn replace_sidecar(place: &Place, content: impl FnOnce(Option<Value>,
     };
     let mut new = content(old, build);
     if let Some(redactor) = &place.redactor {
-        redactor.scrub_json(&mut new, &[]);
+        redactor.json(&mut new);
     }
     let text = json::to_string_pretty(&new) + "\n";
     replace(&*place.disk, path, &(place.host.new_id)(), text.as_bytes(), Durable::No)
@@ -101,5 +101,6 @@ pub(crate) fn first_tally(place: &Place, project: &Path) -> Tally {
         lock: None,
         end: End::Closed,
         forked_from: place.forked_from.as_ref().map(|(session, _)| session.clone()),
+        is_redacted: place.redactor.is_some(),
     }
 }

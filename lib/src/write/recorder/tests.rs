@@ -53,7 +53,7 @@ impl Machine {
             platform: "linux".to_owned(),
             version: "test 1".to_owned(),
         };
-        let (sim, options) = (Sim::new(seed, &["/home"]), Options::usual());
+        let (sim, options) = (Sim::new(seed, &["/home"]), Options::unredacted());
         let mut machine = Machine { sim, host, dialect, options, log: String::new() };
         let (store, id) = (machine.store(), SessionId(new().id.unwrap().to_owned()));
         let path = store.path_of(&store.beginning(&id, &new(), None).unwrap()).unwrap();

@@ -1,9 +1,15 @@
 //! A text or reasoning that is still being streamed, and the entries that wait for it to be written.
 
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::model::message::{Part, ReasoningPart, TextPart};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, Stream};
+
+/// No acknowledgement waits longer for text that is held back.
+const MAX_HELD_MS: i64 = 1000;
 
 /// What a buffer becomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -16,8 +22,10 @@ pub(super) enum TextKind {
 #[derive(Clone)]
 pub(super) struct TextBuffer {
     pub(super) kind: TextKind,
-    /// The end of it, held back because more text could make it a secret.
-    pub(super) held_back: String,
+    /// Holds the end of it back, because more text could make it a secret.
+    stream: Stream,
+    /// When the pieces arrived of which something is held back, each with its end in the text.
+    arrived: VecDeque<(usize, Timestamp)>,
     /// How many bytes were streamed.
     pub(super) streamed: usize,
     /// What is redacted and not written, in formats that write complete parts.
@@ -26,33 +34,40 @@ pub(super) struct TextBuffer {
 
 impl TextBuffer {
     pub(super) fn new(kind: TextKind) -> TextBuffer {
-        TextBuffer { kind, held_back: String::new(), streamed: 0, unwritten: String::new() }
+        TextBuffer { kind, stream: Stream::new(), arrived: VecDeque::new(), streamed: 0, unwritten: String::new() }
     }
 
-    /// Adds text, and returns what can be written.
-    pub(super) fn push(&mut self, text: &str, redactor: Option<&Redactor>) -> String {
+    /// Adds text, and returns what can be written. What was held back for a second can be.
+    pub(super) fn push(&mut self, text: &str, redactor: Option<&Redactor>, now: impl FnOnce() -> Timestamp) -> String {
         self.streamed += text.len();
-        self.held_back.push_str(text);
-        let held_back = redactor.map_or(0, |redactor| redactor.held_back(&self.held_back));
-        let from = self.held_back.floor_char_boundary(self.held_back.len().saturating_sub(held_back));
-        let rest = self.held_back.split_off(from);
-        let safe = self.release(redactor);
-        self.held_back = rest;
+        let Some(redactor) = redactor else { return text.to_owned() };
+        let mut safe = self.stream.push(redactor, text);
+        let released = self.released();
+        while self.arrived.pop_front_if(|(end, _)| *end <= released).is_some() {}
+        if self.is_held_back() {
+            let now = now();
+            self.arrived.push_back((self.streamed, now));
+            let is_old = |at: Timestamp| now.as_millisecond().saturating_sub(at.as_millisecond()) >= MAX_HELD_MS;
+            if self.arrived.front().is_some_and(|(_, at)| is_old(*at)) {
+                safe += &self.release(Some(redactor));
+            }
+        }
         safe
     }
 
     /// Returns everything that is held back.
     pub(super) fn release(&mut self, redactor: Option<&Redactor>) -> String {
-        let text = std::mem::take(&mut self.held_back);
-        match redactor {
-            Some(redactor) => redactor.scrub(None, &text).into_owned(),
-            None => text,
-        }
+        self.arrived.clear();
+        redactor.map(|redactor| self.stream.finish(redactor)).unwrap_or_default()
+    }
+
+    pub(super) fn is_held_back(&self) -> bool {
+        self.stream.held_back() > 0
     }
 
     /// How many of the streamed bytes are not held back.
     pub(super) fn released(&self) -> usize {
-        self.streamed.saturating_sub(self.held_back.len())
+        self.streamed.saturating_sub(self.stream.held_back())
     }
 
     pub(super) fn part(&self, text: String, provider_metadata: Option<Map<String, Value>>) -> Part {

@@ -33,6 +33,8 @@ pub(super) fn sidecar(before: Option<Value>, tally: &Tally) -> Value {
         ("recording", tally.is_open.then_some(true.into())),
         ("recordingLock", text(tally.lock.as_deref().filter(|_| tally.is_open))),
         ("tokenUsage", tally.usage.map(usage)),
+        // Once off, the session may have secrets in it for ever.
+        ("redaction", before.shift_remove("redaction").or_else(|| text((!tally.is_redacted).then_some("off")))),
         ("forkedFrom", text(tally.forked_from.as_ref().map(SessionId::as_str))),
     ];
     writer::sidecar(known, before)

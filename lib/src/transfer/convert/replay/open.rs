@@ -64,7 +64,7 @@ impl<'s> Replay<'s> {
     }
 
     fn over(session: &'s Session, host: ReplayHost, log: Log) -> Replay<'s> {
-        let options = Options { durability: Some(Durability::Flush), ..Options::usual() };
+        let options = Options { durability: Some(Durability::Flush), ..Options::unredacted() };
         let writing = log.place.writing;
         Replay {
             recorder: Recorder::new(log, options),

@@ -198,7 +198,7 @@ fn what_is_added_where_a_branch_begins_leaves_the_other_branch_as_it_is() {
     let place = store.place(session.id(), Path::new(&log));
     let cursor = Cursor::at(&session, session.find(first.as_str()).ok(), &place, Path::new(PROJECT)).unwrap();
     let appender = Appender::open(Arc::new(machine.sim.clone()), Path::new(&log), Vec::new()).unwrap();
-    let mut recorder = Recorder::new(Log::new(place, appender, cursor, None), Options::usual());
+    let mut recorder = Recorder::new(Log::new(place, appender, cursor, None), Options::unredacted());
     recorder.todos(Vec::new()).unwrap();
     let session = machine.session();
     assert_eq!(session.heads().count(), 2);

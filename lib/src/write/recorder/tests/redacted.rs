@@ -7,9 +7,12 @@ use serde_json::Value;
 use super::again::{answer_of, text_of};
 use super::bodies;
 use super::*;
+use crate::model::message::{ToolPart, ToolState};
+use crate::model::record::{Before, Body, FileState, Snapshot};
 use crate::redact::{Redactor, Rule};
 use crate::write::recorder::lines::call_ids;
 use std::borrow::Cow;
+use std::path::PathBuf;
 
 /// Every string that was looked at ends in it.
 const MARK: char = '¶';
@@ -57,7 +60,7 @@ impl Rule for Three {
 
 fn machine(dialect: &'static dyn Dialect, rule: impl Rule + 'static) -> Machine {
     let redactor = Some(Arc::new(Redactor::of_rules(vec![Box::new(rule)])));
-    Machine { options: Options { redactor, ..Options::usual() }, ..Machine::new(dialect, 0) }
+    Machine { options: Options { redactor, ..Options::unredacted() }, ..Machine::new(dialect, 0) }
 }
 
 #[test]
@@ -92,7 +95,8 @@ fn every_string_of_every_body_is_looked_at_before_it_is_written() {
 
 #[test]
 fn an_entry_whose_end_is_held_back_is_saved_when_that_is_written() {
-    let machine = machine(&Native, Three);
+    let mut machine = machine(&Native, Three);
+    machine.host.now = Arc::new(|| Timestamp::UNIX_EPOCH);
     let mut recorder = machine.start().unwrap();
     recorder.user("first").unwrap();
     for (piece, saved_through) in [("abcde", 1), ("fg", 1), ("h", 2)] {
@@ -104,4 +108,76 @@ fn an_entry_whose_end_is_held_back_is_saved_when_that_is_written() {
     assert_eq!(recorder.saved_through(), 4);
     recorder.finish_answer(None).unwrap();
     assert_eq!(answer_of(&machine).parts, [Part::text("abcdefgh")]);
+}
+
+#[test]
+fn nothing_is_held_back_for_more_than_a_second() {
+    let machine = machine(&Native, Three);
+    let mut recorder = machine.start().unwrap();
+    recorder.user("first").unwrap();
+    // The clock moves on by 300 ms whenever it is read.
+    let saved: Vec<u64> = ["abc", "d", "e", "f", "g"]
+        .into_iter()
+        .map(|piece| {
+            recorder.delta(Delta::Text(piece.to_owned())).unwrap();
+            recorder.saved_through()
+        })
+        .collect();
+    assert_eq!(saved, [1, 1, 4, 4, 4]);
+}
+
+#[test]
+fn a_snapshot_with_a_secret_names_a_blob_with_the_true_bytes() {
+    let machine = Machine { options: Options::usual(), ..Machine::new(&Native, 0) };
+    let mut recorder = machine.start().unwrap();
+    recorder.user("first").unwrap();
+    let secret = "db_password = \"swordfish7\"\n";
+    let inline = |path: &str, text: &str| FileState { before: Before::Inline(text.to_owned()), ..FileState::new(path) };
+    let files = vec![inline("app.toml", secret), inline("notes.md", "harbour"), inline(".env", "LIGHTS=seven")];
+    recorder.record(Body::Snapshot(Snapshot { files, ..Snapshot::default() })).unwrap();
+    recorder.close().unwrap();
+    let log = text_of(&machine);
+    assert!(!log.contains("swordfish7") && !log.contains("seven") && log.contains("harbour"), "{log}");
+    let is_blob = |name: &&PathBuf| name.file_name().is_some_and(|name| name.len() == 64);
+    let blobs = machine.sim.names().iter().filter(is_blob).count();
+    assert_eq!(blobs, 2);
+    let name = blake3::hash(secret.as_bytes()).to_hex().to_string();
+    assert!(log.contains(&format!("\"blob\":\"{name}\"")), "{log}");
+    let packed = machine.sim.read(&format!("{STORE}/blobs/{}/{name}", &name[..2])).unwrap();
+    assert_eq!(zstd::bulk::decompress(&packed, 1000).unwrap(), secret.as_bytes());
+}
+
+/// What the built-in rules find is in no file, whole or in pieces, and what they must not change is unchanged.
+#[test]
+fn secrets_are_not_written_in_any_format() {
+    let token = format!("ghp_{}", "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5");
+    for dialect in again::written() {
+        let options = Options { durability: None, ..Options::usual() };
+        let machine = Machine { options, ..Machine::new(dialect, 0) };
+        let mut recorder = machine.start().unwrap();
+        recorder.user(format!("my key is {token}, and the password is swordfish7")).unwrap();
+        for piece in ["here: ", &token[..9], &token[9..25], &token[25..], " and more\n"] {
+            recorder.delta(Delta::Text(piece.to_owned())).unwrap();
+        }
+        let input = serde_json::json!({"file_path": ".env"});
+        let call = ToolPart::dynamic("Read", "call_1", ToolState::InputAvailable { input });
+        drop(recorder.delta(Delta::Part(Part::Tool(Box::new(call.clone())))));
+        drop(recorder.finish_answer(None));
+        drop(recorder.tool_result(&call, Ok(serde_json::json!("HARBOUR_LIGHTS=at seven"))));
+        recorder.user("go on").unwrap();
+        drop(recorder.close());
+        let files: Vec<String> = machine
+            .sim
+            .names()
+            .iter()
+            .filter_map(|name| machine.sim.read(&name.to_string_lossy()))
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .collect();
+        let written = files.join("\n");
+        for secret in [&token[4..12], &token[20..28], &token[32..], "swordfish7", "at seven"] {
+            assert!(!written.contains(secret), "{secret} in {}: {written}", dialect.name());
+        }
+        let placeholder = if dialect.name() == "sage-el" { "[REDACTED]" } else { "[REDACTED:github-token]" };
+        assert!(written.contains(placeholder), "{}: {written}", dialect.name());
+    }
 }

@@ -94,7 +94,7 @@ fn a_sync_that_fails_once_fails_no_call_and_doubles_none() {
 fn answers_whose_sync_fails_are_there_once() {
     for step in 0..200 {
         let machine = Machine::new(&Native, step);
-        let options = super::Options { durability: Some(Durability::Sync), ..super::Options::usual() };
+        let options = super::Options { durability: Some(Durability::Sync), ..super::Options::unredacted() };
         let mut recorder = machine.store().with_options(options).create(Path::new(PROJECT)).unwrap();
         fail(&machine, step);
         let deltas = [

@@ -1,0 +1,101 @@
+//! The rules for secrets in this run: the built-in ones and the user's, the key, and values of the environment.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use scrollback::model::project;
+use scrollback::model::regular_file::{self, Links};
+use scrollback::redact::{Key, Redactor, Settings};
+use scrollback::write::{Options, known_redaction_key, redaction_key};
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::glob::matches_glob;
+
+/// Names of environment variables that hold secrets, unless the config file has others.
+const SECRET_VARIABLES: &[&str] = &["*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "*PASSWD*"];
+
+/// A larger `.env` is something else.
+const DOTENV_LIMIT_BYTES: u64 = 1024 * 1024;
+
+/// What masks output. The demo has no key, and a key that cannot be used does not stop reading: placeholders then have no hash.
+pub(crate) fn for_reading(ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
+    let key = if ctx.demo { Key::None } else { key(ctx).unwrap_or(Key::None) };
+    build(ctx, Settings { key, ..Settings::built_in() })
+}
+
+/// What masks a recording: also the values of this environment and, if the config file says so, of the project's `.env`.
+fn for_recording(project: &Path, ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
+    let mut masked = secrets_of_environment(ctx);
+    if ctx.config.redact.reads_dotenv {
+        masked.extend(secrets_of_dotenv(&project.join(".env")));
+    }
+    build(ctx, Settings { key: key(ctx)?, masked, ..Settings::built_in() })
+}
+
+/// How new records are written: without secrets, unless `--no-redact` was typed.
+pub(crate) fn options(global: &Global, ctx: &Ctx) -> Result<Options, Failure> {
+    if ctx.is_not_redacting() {
+        return Ok(Options::unredacted());
+    }
+    let typed = global.project.as_deref().unwrap_or(&ctx.home.cwd);
+    let project = project::of(&project::settled(&ctx.home.cwd, typed));
+    Ok(Options { redactor: Some(for_recording(&project, ctx)?), ..Options::unredacted() })
+}
+
+fn build(ctx: &Ctx, settings: Settings) -> Result<Arc<Redactor>, Failure> {
+    let config = &ctx.config;
+    if let Some(problem) = &config.redact.problem {
+        return Err(Failure::new(FailureKind::Usage, &problem.message).hint(&problem.hint));
+    }
+    let settings = Settings {
+        rules: config.redact.rules.clone(),
+        allow: config.texts("redact.allow"),
+        files: config.texts("redact.files"),
+        ..settings
+    };
+    let redactor = Redactor::new(settings).map_err(|error| {
+        Failure::new(FailureKind::Usage, format!("{}: {error}", config.path.display()))
+            .hint("correct the rule; without it, secrets would be printed or recorded")
+    })?;
+    Ok(Arc::new(redactor))
+}
+
+/// The key of our data folder. A missing one is made when the first secret is found: who has none needs no key.
+fn key(ctx: &Ctx) -> Result<Key, Failure> {
+    let (Ok(data), Ok(host)) = (ctx.check_home(ctx.home.data()), ctx.host()) else { return Ok(Key::None) };
+    let known = known_redaction_key(&data).map_err(|error| {
+        Failure::from(error).hint("correct or remove the file; --no-redact records without masking secrets")
+    })?;
+    let make = move || redaction_key(&data, &host).ok();
+    Ok(known.map_or_else(|| Key::WhenNeeded(Arc::new(make)), Key::Known))
+}
+
+fn secrets_of_environment(ctx: &Ctx) -> Vec<String> {
+    let patterns = match ctx.config.get("redact.env") {
+        Some(_) => ctx.config.texts("redact.env"),
+        None => SECRET_VARIABLES.iter().map(ToString::to_string).collect(),
+    };
+    let is_secret = |name: &str| {
+        let name = name.to_ascii_uppercase();
+        patterns.iter().any(|pattern| matches_glob(&pattern.to_ascii_uppercase(), &name))
+    };
+    // `SSH_KEY_PATH` names a file, and so does what says so of itself.
+    let is_path = |value: &str| value.starts_with('/') && Path::new(value).exists();
+    let variables = ctx.home.vars.iter().filter(|(name, value)| is_secret(name) && !is_path(value));
+    variables.map(|(_, value)| value.clone()).collect()
+}
+
+/// The values in a project's `.env`; none if it cannot be read.
+fn secrets_of_dotenv(path: &Path) -> Vec<String> {
+    let bytes = regular_file::read(path, DOTENV_LIMIT_BYTES, Links::Refuse).unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let value = |line: &str| {
+        let line = line.trim();
+        let (_, value) = line.split_once('=').filter(|_| !line.starts_with('#'))?;
+        let value = value.trim().trim_matches(['"', '\'']);
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    text.lines().filter_map(value).collect()
+}

@@ -1,0 +1,133 @@
+//! Redacts a whole file: lines of JSON, one JSON document, or plain text.
+
+use std::borrow::Cow;
+
+use memchr::{memchr, memchr_iter};
+
+use super::{LineFinding, Redactor, SensitiveCalls};
+
+/// A file without its secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedactedDocument<'d> {
+    /// The same bytes, borrowed, if there is no secret in them.
+    pub bytes: Cow<'d, [u8]>,
+    /// What was masked, in order.
+    pub findings: Vec<DocumentFinding>,
+}
+
+/// A secret in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentFinding {
+    /// The name of its rule.
+    pub rule: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// Where it is in the JSON of its line or document; empty in text.
+    pub pointer: String,
+    /// Where its string starts in the file, in bytes.
+    pub offset: usize,
+    /// The hash in its placeholder. See [`Finding::hash`].
+    ///
+    /// [`Finding::hash`]: super::Finding::hash
+    pub hash: Option<String>,
+}
+
+impl Redactor {
+    /// A file without its secrets. The number of lines stays the same, unless a secret in plain text has several.
+    pub fn document<'d>(&self, bytes: &'d [u8]) -> RedactedDocument<'d> {
+        let start = bytes.trim_ascii_start();
+        let is_json = start.first().is_some_and(|byte| matches!(byte, b'{' | b'['));
+        match is_json {
+            true if is_one_document(start) => self.json_document(bytes),
+            true => self.json_lines(bytes),
+            false => self.plain_text(bytes),
+        }
+    }
+
+    fn json_document<'d>(&self, bytes: &'d [u8]) -> RedactedDocument<'d> {
+        let redacted = self.line(bytes);
+        let mut lines = LineCount { bytes, counted: 0, lines: 1 };
+        let findings = redacted
+            .findings
+            .into_iter()
+            .map(|finding| {
+                let line = lines.at(finding.offset);
+                found(finding, line, 0)
+            })
+            .collect();
+        RedactedDocument { bytes: redacted.bytes, findings }
+    }
+
+    fn json_lines<'d>(&self, bytes: &'d [u8]) -> RedactedDocument<'d> {
+        let (mut out, mut copied, mut findings) = (Vec::new(), 0, Vec::new());
+        let (mut calls, mut start) = (SensitiveCalls::new(), 0);
+        for number in 1.. {
+            let Some(rest) = bytes.get(start..).filter(|rest| !rest.is_empty()) else { break };
+            let length = memchr(b'\n', rest).unwrap_or(rest.len());
+            let redacted = self.line_after(&mut calls, &rest[..length]);
+            findings.extend(redacted.findings.into_iter().map(|finding| found(finding, number, start)));
+            if let Cow::Owned(masked) = redacted.bytes {
+                out.extend_from_slice(&bytes[copied..start]);
+                out.extend_from_slice(&masked);
+                copied = start + length;
+            }
+            start += length + 1;
+        }
+        if copied == 0 {
+            return RedactedDocument { bytes: Cow::Borrowed(bytes), findings };
+        }
+        out.extend_from_slice(&bytes[copied..]);
+        RedactedDocument { bytes: Cow::Owned(out), findings }
+    }
+
+    fn plain_text<'d>(&self, bytes: &'d [u8]) -> RedactedDocument<'d> {
+        let text = String::from_utf8_lossy(bytes);
+        let redacted = self.text(&text);
+        let mut lines = LineCount { bytes: text.as_bytes(), counted: 0, lines: 1 };
+        let findings = redacted
+            .findings
+            .iter()
+            .map(|finding| DocumentFinding {
+                rule: finding.rule.clone(),
+                line: lines.at(finding.span.start),
+                pointer: String::new(),
+                offset: finding.span.start,
+                hash: finding.hash.clone(),
+            })
+            .collect();
+        let masked = match redacted.text {
+            Cow::Owned(masked) => Cow::Owned(masked.into_bytes()),
+            Cow::Borrowed(_) => Cow::Borrowed(bytes),
+        };
+        RedactedDocument { bytes: masked, findings }
+    }
+}
+
+/// A finding in JSON that starts at an offset of the file.
+fn found(finding: LineFinding, line: usize, start: usize) -> DocumentFinding {
+    let LineFinding { rule, pointer, offset, hash } = finding;
+    DocumentFinding { rule, line, pointer, offset: start + offset, hash }
+}
+
+/// Whether this is one JSON document over several lines, and not lines of JSON.
+fn is_one_document(bytes: &[u8]) -> bool {
+    let end = memchr(b'\n', bytes).unwrap_or(bytes.len());
+    let is_json = |bytes: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
+    !is_json(&bytes[..end]) && is_json(bytes)
+}
+
+/// Counts lines up to offsets that only grow.
+struct LineCount<'b> {
+    bytes: &'b [u8],
+    counted: usize,
+    lines: usize,
+}
+
+impl LineCount<'_> {
+    fn at(&mut self, offset: usize) -> usize {
+        let offset = offset.clamp(self.counted, self.bytes.len());
+        self.lines += memchr_iter(b'\n', &self.bytes[self.counted..offset]).count();
+        self.counted = offset;
+        self.lines
+    }
+}

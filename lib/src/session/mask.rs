@@ -1,0 +1,70 @@
+//! Secrets do not leave a session that was opened with a redactor: what is read of it afterwards is masked.
+//!
+//! Records are masked where their bytes are read, so that messages, model views, trees and lists of calls agree.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::model::error::Result;
+use crate::model::record::Kind;
+use crate::redact::{Redactor, SensitiveCalls};
+use crate::session::{RecordRef, Session};
+
+/// Masks what is read of a session.
+pub(crate) struct Mask {
+    redactor: Arc<Redactor>,
+    calls: Mutex<KnownCalls>,
+}
+
+/// Calls on sensitive files: their results are in other records.
+#[derive(Default)]
+struct KnownCalls {
+    calls: SensitiveCalls,
+    /// How many records were looked at.
+    records: usize,
+}
+
+impl Mask {
+    pub(crate) fn new(redactor: Arc<Redactor>) -> Mask {
+        Mask { redactor, calls: Mutex::default() }
+    }
+
+    /// The pieces of a record without secrets.
+    pub(crate) fn pieces(&self, record: RecordRef<'_>, pieces: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
+        // A prompt has no result in it: lists, which read only prompts, need not know the calls.
+        let may_have_result = !matches!(record.kind(), Kind::User | Kind::System | Kind::Title | Kind::Header);
+        let mut calls = if may_have_result { self.calls(record.session)? } else { SensitiveCalls::new() };
+        let masked = pieces.into_iter().map(|piece| match self.redactor.line_after(&mut calls, &piece).bytes {
+            Cow::Owned(masked) => masked,
+            Cow::Borrowed(_) => piece,
+        });
+        Ok(masked.collect())
+    }
+
+    pub(crate) fn redactor(&self) -> &Arc<Redactor> {
+        &self.redactor
+    }
+
+    /// The calls of the session as it is now; of one that grows, only the new records are looked at.
+    fn calls(&self, session: &Session) -> Result<SensitiveCalls> {
+        let mut known = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in session.records().skip(known.records) {
+            for piece in record.exact()? {
+                if self.redactor.may_name_sensitive_file(&piece) {
+                    drop(self.redactor.line_after(&mut known.calls, &piece));
+                }
+            }
+        }
+        known.records = session.records().len();
+        Ok(known.calls.clone())
+    }
+}
+
+impl Session {
+    /// A text of the session as it may leave it.
+    pub(crate) fn shown(&self, text: &str) -> String {
+        self.mask
+            .as_ref()
+            .map_or_else(|| text.to_owned(), |mask| mask.redactor.text(text).text.into_owned())
+    }
+}

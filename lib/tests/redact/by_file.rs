@@ -1,0 +1,116 @@
+//! What tool calls read from sensitive files and wrote to them is masked whole, in the shape of every agent; paths and calls stay.
+
+use super::redactor;
+use scrollback::redact::SensitiveCalls;
+use serde_json::{Value, json};
+
+/// No rule finds it: only the file says that it is a secret.
+const CONTENT: &str = "harbour lights at seven";
+
+/// Lines of a session, redacted one after the other.
+fn redacted(lines: &[Value]) -> Vec<Value> {
+    let (redactor, mut calls) = (redactor(), SensitiveCalls::new());
+    let redacted = lines.iter().map(|line| {
+        let text = line.to_string();
+        let bytes = redactor.line_after(&mut calls, text.as_bytes()).bytes.into_owned();
+        let again = redactor.line_after(&mut calls.clone(), &bytes).bytes.into_owned();
+        assert_eq!(String::from_utf8_lossy(&again), String::from_utf8_lossy(&bytes), "twice");
+        serde_json::from_slice(&bytes).unwrap()
+    });
+    redacted.collect()
+}
+
+fn check_hidden(lines: &[Value], stays: &[&str]) {
+    let shown = redacted(lines).iter().map(Value::to_string).collect::<Vec<_>>().join("\n");
+    assert!(!shown.contains("harbour") && !shown.contains("seven"), "{shown}");
+    assert!(shown.contains("[REDACTED:file:"), "{shown}");
+    stays.iter().for_each(|text| assert!(shown.contains(text), "{text} in {shown}"));
+}
+
+fn check_unchanged(lines: &[Value]) {
+    assert_eq!(redacted(lines), lines);
+}
+
+#[test]
+fn what_claude_code_read_or_wrote() {
+    let read = json!({"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {"file_path": "/srv/.env"}}]}});
+    let result = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": format!("1\t{CONTENT}")}]},
+        "toolUseResult": {"type": "text", "file": {"filePath": "/srv/.env", "content": CONTENT, "numLines": 1}}, "uuid": "u-1"});
+    check_hidden(&[read, result], &["/srv/.env", "toolu_1", "\"Read\"", "u-1", "numLines"]);
+    let shell = json!({"message": {"content": [{"type": "tool_use", "id": "toolu_2", "name": "Bash", "input": {"command": "cd /srv && cat ./.env | head", "description": "Show it"}}]}});
+    let output = json!({"message": {"content": [{"type": "tool_result", "tool_use_id": "toolu_2", "content": [{"type": "text", "text": CONTENT}]}]},
+        "toolUseResult": {"stdout": CONTENT, "stderr": "", "interrupted": false}});
+    check_hidden(&[shell, output], &["cat ./.env | head", "Show it"]);
+    let write = json!({"message": {"content": [{"type": "tool_use", "id": "t3", "name": "Write", "input": {"file_path": "config/secrets.yaml", "content": CONTENT}}]}});
+    check_hidden(&[write], &["config/secrets.yaml"]);
+    let edit = json!({"message": {"content": [{"type": "tool_use", "id": "t4", "name": "Edit", "input": {"file_path": "~/.ssh/id_ed25519", "old_string": CONTENT, "new_string": CONTENT}}]}});
+    let edited = json!({"message": {"content": [{"type": "tool_result", "tool_use_id": "t4", "content": "updated: harbour"}]},
+        "toolUseResult": {"filePath": "~/.ssh/id_ed25519", "oldString": CONTENT, "originalFile": CONTENT, "structuredPatch": [{"oldStart": 1, "lines": [CONTENT]}]}});
+    check_hidden(&[edit, edited], &["oldStart"]);
+    let mention = json!({"type": "attachment", "attachment": {"type": "file", "filename": "/srv/.npmrc", "content": {"type": "text", "file": {"filePath": "/srv/.npmrc", "content": CONTENT}}, "displayPath": ".npmrc"},
+        "rendered": [{"content": CONTENT}], "uuid": "u-9", "cwd": "/srv"});
+    check_hidden(&[mention], &["/srv/.npmrc", "u-9", "\"/srv\""]);
+}
+
+#[test]
+fn what_codex_read_or_wrote() {
+    let call = json!({"type": "response_item", "payload": {"type": "function_call", "name": "shell", "call_id": "call_1", "arguments": "{\"command\":[\"bash\",\"-lc\",\"cat .env.production\"]}"}});
+    let output = json!({"type": "response_item", "payload": {"type": "function_call_output", "call_id": "call_1", "output": CONTENT}});
+    let event = json!({"type": "event_msg", "payload": {"type": "exec_command_end", "call_id": "call_1", "command": ["cat", ".env.production"], "stdout": CONTENT, "aggregated_output": CONTENT}});
+    check_hidden(&[call, output, event], &["cat .env.production", "exec_command_end"]);
+    let patch = format!(
+        "*** Begin Patch\n*** Update File: src/main.rs\n+fn main() {{}}\n*** Add File: .env\n+{CONTENT}\n*** End Patch\n"
+    );
+    let call =
+        json!({"payload": {"type": "custom_tool_call", "name": "apply_patch", "call_id": "call_2", "input": patch}});
+    check_hidden(&[call], &["fn main() {}", "*** Add File: .env", "*** End Patch"]);
+    let applied = json!({"payload": {"type": "patch_apply_begin", "call_id": "call_2", "changes": {".env": {"add": {"content": CONTENT}}}}});
+    check_hidden(&[applied], &["patch_apply_begin"]);
+    let written = json!({"payload": {"type": "function_call", "call_id": "call_3", "name": "write", "arguments": format!("{{\"path\":\"kubeconfig\",\"content\":\"{CONTENT}\"}}")}});
+    check_hidden(&[written], &["kubeconfig"]);
+}
+
+#[test]
+fn what_other_agents_read_or_wrote() {
+    let call = json!({"message": {"parts": [{"functionCall": {"id": "c1", "name": "read_file", "args": {"absolute_path": "/srv/credentials.json"}}}]}});
+    let result = json!({"message": {"parts": [{"functionResponse": {"id": "c1", "name": "read_file", "response": {"output": CONTENT}}}]}, "toolCallResult": {"callId": "c1", "resultDisplay": CONTENT}});
+    check_hidden(&[call, result], &["credentials.json"]);
+    let call = json!({"role": "model", "parts": [{"functionCall": {"name": "read_file", "args": {"path": ".netrc"}}}]});
+    let result = json!({"role": "user", "parts": [{"functionResponse": {"name": "read_file", "response": {"output": CONTENT}}}]});
+    check_hidden(&[call, result], &[".netrc"]);
+    let call =
+        json!({"message": {"toolCalls": [{"id": "c2", "name": "read", "arguments": {"path": "deploy/server.pem"}}]}});
+    let result =
+        json!({"toolResults": [{"toolCallId": "c2", "toolName": "read", "content": CONTENT, "success": true}]});
+    check_hidden(&[call, result], &["server.pem", "success"]);
+    let part = json!({"parts": [{"type": "tool-read", "toolCallId": "c3", "state": "output-available", "input": {"path": ".aws/credentials"}, "output": {"lines": [CONTENT]}}]});
+    check_hidden(&[part], &["output-available"]);
+    let file = json!({"parts": [{"type": "file", "filename": ".env", "mediaType": "text/plain", "url": "data:text/plain;base64,aGFyYm91ciBsaWdodHM="}]});
+    assert_eq!(redacted(&[file])[0]["parts"][0]["mediaType"], "text/plain");
+    let call = json!({"role": "assistant", "tool_calls": [{"id": "c4", "type": "function", "function": {"name": "bash", "arguments": "{\"command\":\"cat ~/.ssh/id_rsa\"}"}}]});
+    let result = json!({"role": "tool", "tool_call_id": "c4", "content": CONTENT});
+    check_hidden(&[call, result], &["id_rsa"]);
+    let mention = json!({"message": {"parts": [{"text": "@.env What is it?"}, {"text": "\nContent from .env:\n"}, {"text": CONTENT}, {"text": "\n--- End of content ---"}, {"text": "stays"}]}});
+    check_hidden(&[mention], &["What is it?", "stays"]);
+    let here =
+        json!({"id": "c5", "name": "bash", "input": {"command": format!("cat > .env <<'EOF'\n{CONTENT}\nEOF\nls")}});
+    check_hidden(&[here], &["cat > .env", "EOF\\nls"]);
+    let echo = json!({"id": "c6", "name": "bash", "input": {"command": format!("echo \"{CONTENT}\" >> .env")}});
+    check_hidden(&[echo], &[">> .env"]);
+    let snapshot = json!({"snapshot": {"trackedFiles": [".env"], "fileBackups": {".env": {"originalContent": CONTENT, "backupFileName": "0a1b@v1"}}}});
+    check_hidden(&[snapshot], &["0a1b@v1"]);
+}
+
+#[test]
+fn other_files_calls_and_words_stay() {
+    let call = json!({"message": {"content": [{"type": "tool_use", "id": "t1", "name": "Read", "input": {"file_path": "/srv/.env.example"}}]}});
+    let result = json!({"message": {"content": [{"type": "tool_result", "tool_use_id": "t1", "content": CONTENT}]}, "toolUseResult": {"file": {"filePath": "/srv/.env.example", "content": CONTENT}}});
+    check_unchanged(&[call, result]);
+    let talk = json!({"type": "user", "message": {"content": "Put it into .env, please: harbour"}, "cwd": "/srv/.env"});
+    check_unchanged(&[talk]);
+    let other = json!({"message": {"content": [
+        {"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "cat .env"}},
+        {"type": "tool_use", "id": "t3", "name": "Bash", "input": {"command": "ls", "description": "not .env"}}]}});
+    let results = json!({"message": {"content": [{"type": "tool_result", "tool_use_id": "t3", "content": CONTENT}]}});
+    check_unchanged(&[other, results]);
+}
