@@ -4,8 +4,10 @@
 //! paths and errors that reach a pipe from anywhere else pass it, too.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
+use scrollback::model::regular_file::{self, Links};
 use scrollback::redact::{Redactor, SensitiveCalls};
 
 use crate::args::{Cli, Command};
@@ -68,6 +70,21 @@ impl Secrets {
         let is_told = !ctx.is_redacting() && !ctx.is_not_redacting();
         let redactor = is_told.then(|| redaction::for_reading(ctx)).transpose()?;
         Ok(Secrets { redactor, calls: SensitiveCalls::new(), count: 0 })
+    }
+
+    /// Those in a file that was written.
+    pub(crate) fn of_file(path: &Path, ctx: &Ctx) -> Result<Secrets, Failure> {
+        let mut secrets = Secrets::new(ctx)?;
+        if secrets.redactor.is_some() {
+            secrets.count_all(&regular_file::read(path, u64::MAX, Links::Refuse)?);
+        }
+        Ok(secrets)
+    }
+
+    /// Counts those in all lines.
+    pub(crate) fn count_all(&mut self, bytes: &[u8]) {
+        let found = self.redactor.as_ref().map(|redactor| redactor.document(bytes).findings.len());
+        self.count += found.unwrap_or(0);
     }
 
     /// Counts those of the next line.

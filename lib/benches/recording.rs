@@ -17,6 +17,8 @@ use scrollback::write::{Delta, Durability, NewSession, Options, Policy, Recorder
 
 /// What a record of the rows says: with what is around it, its line is about 1 KB.
 const TEXT_BYTES: usize = 700;
+const PROSE: &str =
+    "The harbour master reads the tables at dawn: high water at 04:12, low water at 10:31, and a swell from the west. ";
 const FLUSHED: usize = 20_000;
 const SYNCED: usize = 400;
 const WRITERS: usize = 16;
@@ -29,18 +31,23 @@ fn main() {
     let Some(folder) = named else { return };
     let folder = tempfile::tempdir_in(folder).unwrap();
     let folder = folder.path();
-    let text = "x".repeat(TEXT_BYTES);
+    let text: String = PROSE.chars().cycle().take(TEXT_BYTES).collect();
 
     let (mut log, line) = begin(folder, "flush", Durability::Flush, &text);
+    let new = NewSession { id: Some("redacted"), project: folder, with: None };
+    let redacting = Options { durability: Some(Durability::Flush), ..Options::usual() };
+    let mut redacted = store(folder, Durability::Flush).with_options(redacting).session(new, Policy::New).unwrap();
     let mut raw = raw(&folder.join("flush.raw"));
-    // Side by side, so that both meet the same machine.
-    let (mut limit, mut ours) = (Vec::new(), Vec::new());
+    // Side by side, so that all meet the same machine.
+    let (mut limit, mut ours, mut masked) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..FLUSHED {
         limit.push(timed(|| assert_eq!(raw.write(&line).unwrap(), line.len())));
         ours.push(timed(|| log.system(text.as_str()).unwrap()));
+        masked.push(timed(|| redacted.system(text.as_str()).unwrap()));
     }
     report("limit: write", limit, &format!("{} bytes", line.len()));
     report("ours: Flush", ours, "");
+    report("ours: Flush, secrets masked", masked, "");
 
     let (mut log, line) = begin(folder, "sync", Durability::Sync, &text);
     let (mut limit, mut ours) = (Vec::new(), Vec::new());

@@ -8,6 +8,7 @@ use scrollback::write::Fork;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
+use crate::outlet::Secrets;
 use crate::render::plural;
 use crate::session::name;
 use crate::session::resume::{self, Resumable};
@@ -36,11 +37,12 @@ Examples:
   scrollback fork 3f8a#319c --id tides-2";
 
 pub(crate) fn run(args: &ForkArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let writable = Writable::find(&args.session, global, ctx)?;
+    let writable = Writable::find_masked(&args.session, global, ctx.content_mask(), ctx)?;
     let named = writable.record.as_deref().map(|record| name::record(&writable.session, record)).transpose()?;
     let head = named.map(|record| record.id().into_owned());
     let fork = Fork { head: head.as_deref(), id: args.id.as_deref() };
     let forked = writable.store()?.fork(&writable.session, fork)?;
+    Secrets::of_file(&forked.path, ctx)?.tell(ctx)?;
     warnings::print(&forked.warnings, ctx)?;
     if forked.closed_gaps > 0 {
         let places = plural(forked.closed_gaps as u64, "place");

@@ -1,9 +1,11 @@
 //! The session that a command writes to, with its store; and the store of a new session.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use scrollback::dialect::{Dialect, bare_jid};
 use scrollback::model::{Home, Host, project};
+use scrollback::redact::Redactor;
 use scrollback::session::{Bridge, Session, Source};
 use scrollback::view::find::SessionName;
 use scrollback::write::Store;
@@ -48,12 +50,22 @@ pub(crate) fn refuse_demo(ctx: &Ctx) -> Result<(), Failure> {
 impl Writable {
     /// Finds and reads the session that was named.
     pub(crate) fn find(name: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Writable, Failure> {
+        Writable::find_masked(name, global, None, ctx)
+    }
+
+    /// The same, to copy it without secrets.
+    pub(crate) fn find_masked(
+        name: &SessionName,
+        global: &Global,
+        mask: Option<Arc<Redactor>>,
+        ctx: &mut Ctx,
+    ) -> Result<Writable, Failure> {
         let named = name::resolve(name, global, ctx)?;
         let Located::Source(source) = named.located else {
             let failure = Failure::new(FailureKind::Usage, "cannot write to piped input");
             return Err(failure.hint("name a session or its file"));
         };
-        Writable::of(*source, named.record, global, ctx)
+        Writable::masked(*source, named.record, global, mask, ctx)
     }
 
     /// Reads the session of a source.
@@ -63,7 +75,18 @@ impl Writable {
         global: &Global,
         ctx: &mut Ctx,
     ) -> Result<Writable, Failure> {
-        let session = Located::Source(Box::new(source.clone())).open(global, ctx, Bridge::AsTheAgent, None, None)?;
+        Writable::masked(source, record, global, None, ctx)
+    }
+
+    fn masked(
+        source: Source,
+        record: Option<String>,
+        global: &Global,
+        mask: Option<Arc<Redactor>>,
+        ctx: &mut Ctx,
+    ) -> Result<Writable, Failure> {
+        let located = Located::Source(Box::new(source.clone()));
+        let session = located.open(global, ctx, Bridge::AsTheAgent, None, mask.as_ref())?;
         let mut host = ctx.host()?;
         if let Some(cwd) = session.cwd().map(PathBuf::from).filter(|cwd| cwd.is_absolute()) {
             // New records belong to the directory of the session, wherever the command was typed.

@@ -66,7 +66,13 @@ pub struct Forked {
 impl Store {
     /// Copies a branch of a session, and the file backups that it names, to a new session. Fails if that one exists; a failed copy
     /// leaves nothing.
+    ///
+    /// The copy is exact, unless the session was opened with a mask.
     pub fn fork(&self, session: &Session, fork: Fork<'_>) -> Result<Forked> {
+        self.copying(session).fork_branch(session, fork)
+    }
+
+    fn fork_branch(&self, session: &Session, fork: Fork<'_>) -> Result<Forked> {
         let adopt = self.check_fork(session)?;
         let head = find_head(session, fork.head)?;
         let branch = session.branch(head);
@@ -204,10 +210,12 @@ impl Store {
         let session = self.read(&source)?;
         let mut cursor = Cursor::at(&session, session.head(), &place, project)?;
         if let Some(cwd) = from.cwd() {
-            cursor.tally.cwd = cwd.to_owned();
+            cursor.tally.cwd = from.shown(cwd);
         }
-        cursor.tally.git_branch = from.git_branch().map(str::to_owned);
-        cursor.tally.title = from.title().map(|title| title.text.clone());
+        cursor.tally.git_branch = from.git_branch().map(|branch| from.shown(branch));
+        cursor.tally.title = from.title().map(|title| from.shown(&title.text));
+        // Whoever recorded it knows; the old sidecar says so.
+        cursor.tally.is_redacted = true;
         // A fork may end earlier than its source. Another format may not record how a session ended.
         let is_copy = from.dialect().name() == self.dialect.name();
         cursor.tally.end = end_of_session(if is_copy { &session } else { from });

@@ -173,6 +173,12 @@ impl Store {
         Store { options, ..self }
     }
 
+    /// The same store for copies of a session: they are masked if the session is.
+    pub(crate) fn copying(&self, session: &Session) -> Store {
+        let redactor = session.mask.as_ref().map(|mask| mask.redactor().clone());
+        Store { options: Options { redactor, ..self.options.clone() }, ..self.clone() }
+    }
+
     /// Creates a session of a project: an absolute path, the project's root or a directory in it.
     pub fn create(&self, project: impl AsRef<Path>) -> Result<Recorder> {
         self.session(project.as_ref(), Policy::New)
