@@ -99,7 +99,7 @@ pub struct Converted {
 impl Session {
     /// Writes this session in another dialect's format. The source is only read.
     ///
-    /// Converting to the same dialect copies the bytes; converting back restores the original.
+    /// Converting to the same dialect copies the bytes; converting back restores the original. A session in several files becomes one.
     pub fn convert(&self, how: &Conversion<'_>, host: &Host) -> Result<Converted> {
         self.convert_within(how, host, LIMITS)
     }
@@ -243,6 +243,11 @@ impl Session {
     /// A session that is rows of a database has no file of its own.
     pub(crate) fn is_rows(&self) -> bool {
         matches!(self.source.layout.format, Format::Rows(_))
+    }
+
+    /// Whether its bytes can be copied: rows of a database are no file, and Codex begins a further one when a person goes back.
+    pub(crate) fn is_one_file(&self) -> bool {
+        !self.is_rows() && self.source.earlier.is_empty()
     }
 
     /// The head that was named, or the session's own.

@@ -106,7 +106,7 @@ pub(super) struct Beside {
 }
 
 impl Original {
-    /// The original of a conversion of `source` to the file `converted`; none if the source has no file of its own, or too large a one.
+    /// The original of a conversion of `source` to the file `converted`; none if the source is not one file, or too large a one.
     pub(super) fn of(
         source: &Session,
         to: &dyn Dialect,
@@ -115,7 +115,7 @@ impl Original {
         before: Option<&Original>,
         limits: Limits,
     ) -> Result<Option<Original>> {
-        let Some(file) = source.files.0.first().filter(|_| !source.is_rows()) else { return Ok(None) };
+        let Some(file) = source.files.0.first().filter(|_| source.is_one_file()) else { return Ok(None) };
         let length = file.len()?;
         if length > limits.original_bytes {
             return Ok(None);

@@ -64,8 +64,7 @@ impl Plan {
     /// Plans a conversion of one step.
     pub(super) fn new(session: &Session, how: &Conversion<'_>, host: &Host, beside: Beside) -> Result<Plan> {
         let Beside { original, step: _, other, warning } = beside;
-        // Rows of a database are not a file that could be copied.
-        let is_copied = how.to.name() == session.dialect().name() && !session.is_rows();
+        let is_copied = how.to.name() == session.dialect().name() && session.is_one_file();
         let way = match original {
             Some(original) => Way::Restore(Box::new(original)),
             None if is_copied => Way::Copy,
