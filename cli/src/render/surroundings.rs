@@ -60,14 +60,14 @@ impl Surroundings {
     /// The surroundings of one message.
     pub(crate) fn of(&self, at: usize, conversation: &Conversation<'_, '_>) -> Around {
         let is_answer = conversation.role(at) == Some(Role::Assistant);
-        let mut usage: Option<Usage> = None;
-        for cost in conversation.records(at).filter_map(|record| self.usage.get(&record.order())) {
-            usage.get_or_insert_default().add(*cost);
-        }
         // A turn lasts from the prompt to its last record; a compaction or a rewind comes after it.
         let is_between =
             |kind: Kind| matches!(kind, Kind::Compaction | Kind::Rewind | Kind::Restore | Kind::Attachment);
         let of_turn = |at: usize| conversation.records(at).filter(|record| !is_between(record.kind()));
+        let mut usage: Option<Usage> = None;
+        for cost in of_turn(at).filter_map(|record| self.usage.get(&record.order())) {
+            usage.get_or_insert_default().add(*cost);
+        }
         let times = |at: usize| of_turn(at).filter_map(|record| record.at());
         let start = at.checked_sub(1).and_then(|before| times(before).max());
         let duration = start.zip(times(at).max()).filter(|_| is_answer);

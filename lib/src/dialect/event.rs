@@ -39,6 +39,9 @@ pub enum Event<'a> {
     },
     /// The last record is one item of an answer: consecutive items are one answer.
     AnswerItem,
+    /// A turn begins with the last record, which is beside the conversation: what the model says between it and a
+    /// compaction, with no prompt before, is only the compaction's summary.
+    TurnStart,
     /// The last record only reacts to another one: it asks for no answer.
     Reaction,
     /// The last record only states the task list or the thinking mode of the message before it.
@@ -212,6 +215,7 @@ impl Event<'_> {
             Event::CostSoFar { model, cost } => Event::CostSoFar { model: model.map(own), cost },
             Event::TotalUsage { total, last } => Event::TotalUsage { total, last },
             Event::AnswerItem => Event::AnswerItem,
+            Event::TurnStart => Event::TurnStart,
             Event::Reaction => Event::Reaction,
             Event::StateOnly => Event::StateOnly,
             Event::Peer(peer) => Event::Peer(own(peer)),

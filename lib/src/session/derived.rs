@@ -40,6 +40,7 @@ impl Session {
         let itself = self.source.name();
         facts.parent_session.take_if(|parent| facts.session.as_ref() == Some(parent) || *parent == itself);
         self.skeleton.mark_sidechains(facts.parent_session.is_some());
+        self.skeleton.mark_summaries();
         let tree = Tree::build(&self.skeleton, rules);
         let keys = SharedKeys::new(&self.skeleton, &tree);
         let heads = branch::heads(&self.skeleton, &tree, &keys);

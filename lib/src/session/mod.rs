@@ -186,9 +186,11 @@ impl Session {
         }
     }
 
-    /// The branch that ends in this record.
+    /// The branch that ends in this record; if only a compaction asked for it, in the one before.
     pub fn branch(&self, head: RecordRef<'_>) -> Branch<'_> {
         let Derived { tree, keys, .. } = &self.derived;
+        let is_summary = tree.entry(&self.skeleton, head.node).flags.has(Flags::SUMMARY);
+        let head = Some(head).filter(|_| is_summary).and_then(|head| head.parent()).unwrap_or(head);
         let nodes = branch::walk(&self.skeleton, tree, keys, head.node);
         let gap = |node: NodeIx| {
             let id = tree.missing.get(&node)?;

@@ -8,7 +8,7 @@ use crate::dialect::RepeatedId;
 use crate::model::issue::IssueKind;
 use crate::model::record::{Cost, Usage};
 use crate::session::tree::NodeIx;
-use crate::session::tree::skeleton::Flags;
+use crate::session::tree::skeleton::{Entry, Flags};
 use crate::session::{Branch, RecordRef, Session};
 
 /// What identifies a request to a model.
@@ -146,19 +146,25 @@ impl Session {
         requests
     }
 
-    /// The record that each entry belongs to: an entry outside the chain belongs to the link before it.
+    /// The record that each entry belongs to: an entry outside the chain belongs to the link before it, and a compaction's own
+    /// answer to the compaction.
     fn owners(&self) -> Vec<Option<NodeIx>> {
         let tree = &self.derived.tree;
         let mut owners = vec![None; self.skeleton.entries.len()];
         for node in 0..tree.nodes.len() as NodeIx {
             tree.entries_of(node).into_iter().for_each(|entry| owners[entry as usize] = Some(node));
         }
+        let entries = &self.skeleton.entries;
+        let is_link = |entry: &Entry| !entry.flags.has(Flags::SIDE);
         let mut before = None;
-        for (owner, entry) in owners.iter_mut().zip(&self.skeleton.entries) {
-            if entry.flags.has(Flags::SIDE) {
-                *owner = before;
+        for (at, entry) in entries.iter().enumerate() {
+            if entry.flags.has(Flags::SUMMARY) {
+                before = entries[at..].iter().position(is_link).and_then(|after| owners[at + after]);
+            }
+            if is_link(entry) {
+                before = owners[at].or(before);
             } else {
-                before = owner.or(before);
+                owners[at] = before;
             }
         }
         owners

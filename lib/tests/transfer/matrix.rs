@@ -21,7 +21,15 @@ fn the_same_dialect_is_the_same_bytes() {
         for (dialect, log) in logs_of(name) {
             let folder = folder();
             let file = folder.path().join("copy.jsonl");
-            let converted = convert(&open(dialect, &log), dialect, &file).unwrap();
+            let source = open(dialect, &log);
+            let converted = match convert(&source, dialect, &file) {
+                Err(Error::NothingToStore(_)) if !has_something(&source) => continue,
+                converted => converted.unwrap(),
+            };
+            if is_in_several_files(&converted) {
+                valid::check(&open(dialect, &converted.path)).unwrap();
+                continue;
+            }
             assert_eq!(std::fs::read(&converted.path).unwrap(), std::fs::read(&log).unwrap(), "{}", log.display());
             #[cfg(unix)]
             assert_eq!(mode(&converted.path), 0o600, "{}", log.display());
@@ -78,6 +86,9 @@ fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Diale
     }
     let back = convert(&converted, from, &folder.path().join("back.jsonl"))
         .map_err(|error| format!("no way back: {error}"))?;
+    if is_in_several_files(&there) {
+        return valid::check(&open(from, &back.path)).map_err(|why| format!("not valid on the way back: {why}"));
+    }
     if std::fs::read(&back.path).unwrap() != std::fs::read(log).unwrap() {
         return Err("other bytes came back".to_owned());
     }
@@ -88,6 +99,11 @@ fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Diale
         Err(Error::NothingToStore(_)) if !has_something(&converted) => Ok(()),
         Err(error) => Err(format!("no way back without the sidecar: {error}")),
     }
+}
+
+/// Whether the source is one file of several: no corpus has one that is too large to be kept.
+fn is_in_several_files(converted: &Converted) -> bool {
+    converted.losses.iter().any(|row| row.what == Lost::Original)
 }
 
 #[test]

@@ -188,3 +188,24 @@ fn many_records_take_linear_time() {
         assert!(many < few * 32 + Duration::from_millis(50), "{few:?} and {many:?}");
     }
 }
+
+#[test]
+fn the_answer_that_a_compaction_asked_for_is_of_no_turn() {
+    let folder = support::corpus().join("codex/compaction-own-turn");
+    let lines = std::fs::read_to_string(folder.join("rollout.jsonl")).unwrap();
+    assert_snapshot!(drawn("codex", &lines), @"
+    0 < - ord-3 prompt: When is high water? answered
+    1 < 0 ord-10 compaction: Another model began this. High water was asked for.
+    2 < 1 ord-14 prompt: And low water? answered Main
+    ");
+    let session = Session::from_bytes(dialect::named("codex").unwrap(), lines.into(), &support::reading());
+    let branch = session.branch(session.head().unwrap());
+    let ids: Vec<_> = session.records().map(|record| record.id().into_owned()).collect();
+    let usages = session.usage_by_record(&branch.records);
+    let inputs: Vec<_> =
+        usages.into_iter().map(|(record, usage)| (ids[record].clone(), usage.input.unwrap())).collect();
+    assert_eq!(inputs, [("ord-3", 100), ("ord-10", 190_000), ("ord-14", 50)].map(|(id, input)| (id.to_owned(), input)));
+    let before = session.branch(session.find("ord-8").unwrap());
+    assert_eq!(before.records.last().unwrap().id(), "ord-3", "nobody continues from it");
+    assert_eq!(session.usage().and_then(|usage| usage.input), Some(190_150));
+}

@@ -181,6 +181,7 @@ impl<'a> Record<'a> {
                     emit(Event::Title { text, source: TitleSource::Manual });
                 }
             }
+            Some("task_started" | "turn_started") => emit(Event::TurnStart),
             Some(known) if EVENTS.contains(&known) => {}
             _ => emit(name.map_or(Event::MissingField("payload.type"), Event::UnknownKind)),
         }

@@ -68,6 +68,11 @@ impl Flags {
     /// It is a copy of a record of the session that this one was forked from.
     pub(crate) const COPIED: Flags = Flags(1024);
 
+    /// A turn begins with it.
+    pub(crate) const TURN_START: Flags = Flags(2048);
+    /// It is an answer that only a compaction asked for.
+    pub(crate) const SUMMARY: Flags = Flags(4096);
+
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
@@ -273,6 +278,7 @@ impl Skeleton {
                 self.growth.push(UsageEntry { entry, request: None, usage, model: self.model, cost: None });
             }
             Event::AnswerItem => self.flag_last(Flags::ITEM),
+            Event::TurnStart => self.flag_last(Flags::TURN_START),
             Event::Reaction => self.flag_last(Flags::REACTION),
             Event::StateOnly => self.flag_last(Flags::STATE),
             Event::Peer(other) => {
@@ -423,6 +429,36 @@ impl Skeleton {
         let own = of_a_sub_agent && self.entries.iter().filter(is_link).all(content);
         for entry in &mut self.entries {
             entry.flags = entry.flags.without(Flags::SIDECHAIN).with(Flags::SIDECHAIN, !own && content(entry));
+        }
+    }
+    /// Marks the answers that only a compaction asked for, in a turn without a prompt: they are beside the conversation.
+    ///
+    /// ```text
+    /// turn start   answer   compaction
+    ///              SUMMARY
+    /// ```
+    pub(crate) fn mark_summaries(&mut self) {
+        let asked = Flags::SUMMARY.with(Flags::SIDE, true);
+        for entry in &mut self.entries {
+            if entry.flags.has(Flags::SUMMARY) {
+                entry.flags = entry.flags.without(asked);
+            }
+        }
+        let is_answer = |entry: &Entry| entry.flags.has(Flags::ITEM) && !entry.flags.has(Flags::SIDE);
+        let mut since_turn_start = None;
+        for at in 0..self.entries.len() {
+            let Entry { kind, flags, .. } = self.entries[at];
+            match kind {
+                _ if flags.has(Flags::TURN_START) => since_turn_start = Some(at),
+                _ if flags.has(Flags::SIDE) => {}
+                Kind::Assistant if flags.has(Flags::ITEM) => {}
+                Kind::Compaction => {
+                    let turn = since_turn_start.take().unwrap_or(at)..at;
+                    let answers = self.entries[turn].iter_mut().filter(|entry| is_answer(entry));
+                    answers.for_each(|entry| entry.flags = entry.flags.with(asked, true));
+                }
+                _ => since_turn_start = None,
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn answers<'s>(records: &[RecordRef<'s>]) -> Result<HashMap<usize, Ve
     let mut answers: HashMap<usize, Vec<RecordRef<'s>>> = HashMap::new();
     let mut items: Option<usize> = None;
     for record in records {
-        let is_item = record.kind() == Kind::Assistant && record.is_item();
+        let is_item = record.kind() == Kind::Assistant && record.is_item() && !record.is_side();
         let group = record.keys(KeyRole::Group).next().filter(|_| record.kind() == Kind::Assistant);
         let first = match group {
             Some(group) => Some(*groups.entry((group, turns.get(&record.order()).copied())).or_insert(record.order())),
@@ -94,7 +94,8 @@ pub(super) fn costs_of<'s>(
     let mut costs: HashMap<usize, Usage> = HashMap::new();
     let mut answer = None;
     for record in records {
-        if record.kind() == Kind::Assistant {
+        // What a compaction cost has no place of its own: it goes to the answer before.
+        if record.kind() == Kind::Assistant && !record.is_side() {
             answer = first_of.get(&record.order()).map(|first| first.order());
         }
         if let (Some(answer), Some(cost)) = (answer, known.remove(&record.order())) {

@@ -131,7 +131,7 @@ impl<'s> Replay<'s> {
                     self.leave_title(*record)?;
                     continue;
                 }
-                () if record.is_side() => record.kind().into(),
+                () if record.is_side() => lost_beside(*record),
                 () if record.is_sidechain() => Lost::Sidechain,
                 () => Lost::OtherBranch,
             };
@@ -238,7 +238,10 @@ impl<'s> Replay<'s> {
             Body::ToolResult(content) if content.results.is_empty() && content.parts.is_empty() => return false,
             Body::Title(title) => return self.takes_title(first, title),
             // Side records are on no branch; as a record with a parent it would be a branch of its own.
-            Body::Attachment(_) | Body::System(_) if first.is_side() => true,
+            Body::Attachment(_) | Body::System(_) | Body::Assistant(_) if first.is_side() => {
+                self.lose(first, LossKind::Dropped, lost_beside(first));
+                return false;
+            }
             Body::Attachment(_) if first.is_state() => false,
             Body::Attachment(content) => self.unit == WriteUnit::Turn && !content.to_model,
             _ => false,
@@ -342,6 +345,11 @@ impl<'s> Replay<'s> {
         self.out.parents = self.parents.into_iter().map(|(order, tip)| (order, tip.id.0)).collect();
         Ok(self.out)
     }
+}
+
+/// What a record beside the conversation is, if it is left out. An answer there is a compaction's own, which has its summary.
+fn lost_beside(record: RecordRef<'_>) -> Lost {
+    if record.kind() == Kind::Assistant { Lost::CompactionDetails } else { record.kind().into() }
 }
 
 /// What the format cannot store, if that is the error; other errors stop the conversion.
