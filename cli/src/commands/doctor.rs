@@ -125,7 +125,8 @@ fn folder(
     }
     if found.ignored > 0 {
         let files = plural(found.ignored as u64, "file");
-        ctx.note(&format!("{files} in {} belong to no session.", path.display()))?;
+        let belong = if found.ignored == 1 { "belongs" } else { "belong" };
+        ctx.note(&format!("{files} in {} {belong} to no session.", path.display()))?;
     }
     Ok(Some(sources))
 }

@@ -55,16 +55,17 @@ pub fn sessions(folder: &Path, home: &Home, named: Option<&'static dyn Dialect>)
         });
         match owner {
             Ok((path, Some(dialect))) => found.extend(each(Source::in_file(dialect, &path))),
-            Ok((_, None)) => ignored += 1,
+            Ok((path, None)) => ignored += usize::from(!stores.is_title_index(&path)),
             Err(error) => found.push(Err(error)),
         }
     }
     // A further file of a session is not a session.
     let readable = || found.iter().filter_map(|source| source.as_ref().ok());
-    let companions: HashSet<PathBuf> = readable()
-        .flat_map(|source| source.layout.companions.iter().map(|name| source.path.with_file_name(name)))
-        .collect();
-    found.retain(|source| source.as_ref().map_or(true, |source| !companions.contains(&source.path)));
+    let companions =
+        readable().flat_map(|source| source.layout.companions.iter().map(|name| source.path.with_file_name(name)));
+    let earlier = readable().flat_map(|source| source.earlier.iter().cloned());
+    let further: HashSet<PathBuf> = companions.chain(earlier).collect();
+    found.retain(|source| source.as_ref().map_or(true, |source| !further.contains(&source.path)));
     InFolder { sources: found, ignored }
 }
 
@@ -83,6 +84,12 @@ impl Stores {
             layouts.map(|layout| (*dialect, layout)).collect::<Vec<_>>()
         };
         Stores(dialect::all().iter().flat_map(of).collect())
+    }
+
+    /// Whether a file has the titles of an agent's sessions.
+    fn is_title_index(&self, path: &Path) -> bool {
+        let index = |(dialect, layout): &(&'static dyn Dialect, Layout)| dialect.title_index(&layout.root);
+        self.0.iter().filter_map(index).any(|index| path.ends_with(index))
     }
 
     /// The dialect of a file in a store, `Some(None)` if it is not a session there, and `None` outside every store.
