@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::{messages, reading};
 use scrollback::dialect::{self, Dialect};
 use scrollback::model::{Body, Home, Kind, Part, ToolState, Usage};
-use scrollback::session::{ReadOptions, Session, Source, State};
+use scrollback::session::{ReadOptions, Session, Source, State, folder};
 use scrollback::view::Page;
 use scrollback::view::find::Places;
 use scrollback::view::listing::{self, Depth};
@@ -345,4 +345,33 @@ fn fields_of_any_shape_are_no_failure() {
     session.tree_view().unwrap();
     messages(&session);
     session.usage();
+}
+
+/// Codex archives file by file; a list of titles is no session, and a file of a session is none of its own.
+#[test]
+fn the_files_of_one_session_may_be_in_both_folders() {
+    let home = tempfile::tempdir().unwrap();
+    let store = home.path().join(".codex");
+    let case = crate::support::corpus().join("codex/segments");
+    for (at, file) in fs::read_dir(case).unwrap().map(|file| file.unwrap()).enumerate() {
+        if file.path().extension().is_some_and(|ending| ending == "jsonl") {
+            let folder = store.join(if at % 2 == 0 { "archived_sessions" } else { "sessions/2026/10/02" });
+            fs::create_dir_all(&folder).unwrap();
+            fs::copy(file.path(), folder.join(file.file_name())).unwrap();
+        }
+    }
+    let title = json!({"id": "019a0000-0000-7000-8000-000000000001", "thread_name": "Tides"});
+    fs::write(store.join("session_index.jsonl"), format!("{title}\n")).unwrap();
+    let layouts: Vec<_> = codex().layouts_in(&store).into_iter().map(|layout| (codex(), layout)).collect();
+    let listed: Vec<Source> = Source::walk_all(&layouts).into_iter().map(Result::unwrap).collect();
+    let at_home = Home { dir: home.path().into(), cwd: home.path().into(), vars: Default::default() };
+    let below = folder::sessions(home.path(), &at_home, None);
+    assert_eq!(below.ignored, 0);
+    let found: Vec<Source> = below.sources.into_iter().map(Result::unwrap).collect();
+    for sources in [listed, found] {
+        assert_eq!(sources.len(), 1, "{sources:?}");
+        let session = Session::open(&sources[0], &reading()).unwrap();
+        assert_eq!(session.title().map(|title| title.text.as_str()), Some("Tides"));
+        assert_eq!((session.heads().len(), session.issues().len()), (3, 0), "{:?}", session.issues());
+    }
 }

@@ -46,7 +46,7 @@ fn there_are_enough_cases() {
 }
 
 /// The log of a case: by the name that its dialect's cases use, or else its first log.
-fn main_file(dialect: &dyn Dialect, case: &Path) -> PathBuf {
+fn main_file(dialect: &'static dyn Dialect, case: &Path) -> PathBuf {
     if case.join("agents.sql").is_file() {
         return database(dialect, case);
     }
@@ -56,8 +56,11 @@ fn main_file(dialect: &dyn Dialect, case: &Path) -> PathBuf {
         path.extension().is_some_and(|ending| ["jsonl", "json", "zst"].iter().any(|log| ending == *log))
     });
     logs.sort();
-    // A session in several files is continued in the newest.
-    let newest = logs.iter().rfind(|path| dialect.segment_from_path(path).is_some()).cloned();
+    // A session in several files is continued in the newest, whatever its name.
+    let is_segment = |path: &Path| dialect.segment_from_path(path).is_some();
+    let any = logs.iter().find(|path| is_segment(path)).map(|path| Source::file(dialect, path));
+    let newest =
+        any.and_then(|any| any.neighbours().into_iter().map(|session| session.path).find(|path| is_segment(path)));
     named.into_iter().find(|path| path.is_file()).or(newest).unwrap_or_else(|| logs.swap_remove(0))
 }
 

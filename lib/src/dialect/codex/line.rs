@@ -115,6 +115,9 @@ impl<'a> Record<'a> {
             let until = end.map(|end| Cow::Owned(id_from_ordinal(end)));
             let last = end.and_then(|end| end.checked_sub(1)).map(|last| Cow::Owned(id_from_ordinal(last)));
             emit(Event::ForkBase { session, until, last });
+            if end.is_none() {
+                emit(Event::MissingField("valid end_ordinal_exclusive"));
+            }
         }
     }
 

@@ -37,14 +37,14 @@ const BASES_FOLLOWED: usize = 64;
 pub(crate) fn inherit(session: &mut Session, origin: &BaseRef, reading: &ReadOptions<'_>, within: &mut Vec<String>) {
     let base = origin.session.as_str();
     within.push(session.skeleton.facts.session.clone().unwrap_or_else(|| session.source.name()));
-    let is_cycle = within.iter().any(|id| id == base);
-    let followed = within.len() < BASES_FOLLOWED && !is_cycle;
+    // A further file names its session too, and means the first file, which is gone.
+    let is_segment = session.source.dialect.segment_from_path(&session.source.path).is_some();
+    let is_cycle = session.source.has_file_named(base) || (!is_segment && within.iter().any(|id| id == base));
+    let followed = within.len() < BASES_FOLLOWED && !is_cycle && !within.iter().any(|id| id == base);
     let opened = followed.then(|| (reading.find)(base)).flatten().map(|source| open_within(&source, reading, within));
     within.pop();
     let Some(Ok(mut base_session)) = opened else {
-        // A further file of a session begins in an earlier one, which is gone.
-        let is_segment = session.source.dialect.segment_from_path(&session.source.path).is_some();
-        let why = if is_cycle && !is_segment { BaseGap::Cycle } else { BaseGap::NoSession };
+        let why = if is_cycle { BaseGap::Cycle } else { BaseGap::NoSession };
         session.skeleton.miss(base, why, 0);
         return;
     };
@@ -199,7 +199,7 @@ impl Session {
 }
 
 /// The session that a file says it begins in.
-fn first_base(dialect: &dyn Dialect, path: &Path) -> Option<String> {
+pub(crate) fn first_base(dialect: &dyn Dialect, path: &Path) -> Option<String> {
     let head = head_of(path, STATED_WITHIN_BYTES).ok()?;
     let first = head.split(|byte| *byte == b'\n').next()?;
     let mut base = None;

@@ -7,34 +7,36 @@
 //! ```
 //!
 //! The newest file is the session's first, the one that grows; the earlier ones are further files of it. Each file's header
-//! names the file that it continues; one that names none replaces the conversation.
+//! names the file that it continues, which decides their order; one that names none replaces the conversation.
 
 use std::path::{Path, PathBuf};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::dialect::Dialect;
+use crate::dialect::writer::is_uuid;
 use crate::session::Session;
-use crate::session::read::base::{Base, BaseRef};
+use crate::session::read::base::{Base, BaseRef, first_base};
 use crate::session::read::files::{Files, OpenFile};
 use crate::session::read::source::Source;
 use crate::session::tree::skeleton::{BaseGap, Control, ControlKind};
 
-/// Joins the files of one session into one source each. `sources` are those of one folder of a store.
-pub(crate) fn join(dialect: &'static dyn Dialect, sources: Vec<Source>) -> Vec<Source> {
-    let is_segment = |source: &Source| dialect.segment_from_path(&source.path).is_some();
-    if !sources.iter().any(is_segment) {
+/// Joins the files of one session into one source each. The files of a session are in one store, in whichever of its folders.
+pub(crate) fn join(sources: Vec<Source>) -> Vec<Source> {
+    let is_segment = |source: &Source| source.dialect.segment_from_path(&source.path).is_some();
+    let of_session = |source: &Source| (source.dialect.name(), source.name());
+    let segmented: HashSet<_> = sources.iter().filter(|source| is_segment(source)).map(of_session).collect();
+    if segmented.is_empty() {
         return sources;
     }
-    let mut sessions: HashMap<String, Vec<usize>> = HashMap::new();
-    for (at, source) in sources.iter().enumerate() {
-        sessions.entry(source.name()).or_default().push(at);
+    let mut sessions: HashMap<_, Vec<usize>> = HashMap::new();
+    for (at, source) in sources.iter().enumerate().filter(|(_, source)| segmented.contains(&of_session(source))) {
+        sessions.entry((of_session(source), source.store())).or_default().push(at);
     }
     let mut earlier: HashMap<usize, Vec<PathBuf>> = HashMap::new();
     let mut is_joined = vec![false; sources.len()];
-    for mut files in sessions.into_values().filter(|files| files.iter().any(|at| is_segment(&sources[*at]))) {
-        // Their names begin with the time.
-        files.sort_by_key(|at| sources[*at].path.file_name().map(ToOwned::to_owned));
+    for files in sessions.into_values().filter(|files| files.iter().any(|at| is_segment(&sources[*at]))) {
+        let mut files = in_order(files, &sources);
         let Some(newest) = files.pop() else { continue };
         files.iter().for_each(|at| is_joined[*at] = true);
         earlier.insert(newest, files.into_iter().map(|at| sources[at].path.clone()).collect());
@@ -42,6 +44,33 @@ pub(crate) fn join(dialect: &'static dyn Dialect, sources: Vec<Source>) -> Vec<S
     let kept = sources.into_iter().enumerate().filter(|(at, _)| !is_joined[*at]);
     kept.map(|(at, source)| Source { earlier: earlier.remove(&at).unwrap_or_default(), ..source })
         .collect()
+}
+
+/// The files of one session, each after the one that it continues; of several, the older one first.
+///
+/// Names begin with a time, but a clock can be set back, and a file can be renamed. Of a circle, the oldest is the first.
+fn in_order(mut files: Vec<usize>, sources: &[Source]) -> Vec<usize> {
+    let segment = |at: &usize| sources[*at].dialect.segment_from_path(&sources[*at].path);
+    let are_ordered = files.iter().filter_map(segment).all(|id| is_ordered_by_time(&id));
+    let age = |at: &usize| (segment(at).filter(|_| are_ordered), sources[*at].path.file_name().map(ToOwned::to_owned));
+    files.sort_by_cached_key(|at| (segment(at).is_some(), age(at)));
+    let base = |at: &usize| first_base(sources[*at].dialect, &sources[*at].path);
+    let bases: HashMap<usize, Option<String>> = files.iter().map(|at| (*at, base(at))).collect();
+    let mut ordered = Vec::with_capacity(files.len());
+    while !files.is_empty() {
+        let is_named =
+            |at: &usize, name: &str| segment_name(sources[*at].dialect, &sources[*at].path).as_deref() == Some(name);
+        let waits =
+            |at: &usize| bases[at].as_deref().is_some_and(|base| files.iter().any(|other| is_named(other, base)));
+        let next = files.iter().position(|at| !waits(at)).unwrap_or(0);
+        ordered.push(files.remove(next));
+    }
+    ordered
+}
+
+/// Whether ids like this one have the order of their times: UUIDs of version 7.
+fn is_ordered_by_time(id: &str) -> bool {
+    is_uuid(id) && id.as_bytes()[14] == b'7'
 }
 
 impl Source {
@@ -62,6 +91,12 @@ impl Source {
         let is_named = |path: &&PathBuf| segment_name(self.dialect, path).as_deref() == Some(name);
         let path = self.earlier.iter().chain([&self.path]).find(is_named)?;
         self.up_to(path)
+    }
+
+    /// Whether other files call one of its files by this name.
+    pub(crate) fn has_file_named(&self, name: &str) -> bool {
+        let files = self.earlier.iter().chain([&self.path]);
+        files.into_iter().any(|path| segment_name(self.dialect, path).as_deref() == Some(name))
     }
 
     /// The session as it was in one of its files.
@@ -106,8 +141,10 @@ impl Session {
                 until = Some(at);
             }
         }
+        // A file that is there and was not read before this one continues it.
+        let why = if file.is_some_and(|file| file <= self.tail.at.file) { BaseGap::Cycle } else { BaseGap::NoSession };
         let missing = match (end, origin.last) {
-            (None, _) => Some((self.skeleton.ids.intern(&origin.session), BaseGap::NoSession)),
+            (None, _) => Some((self.skeleton.ids.intern(&origin.session), why)),
             (Some(_), Some(last)) if !reaches_last => Some((self.skeleton.ids.intern(&last), BaseGap::EndsEarly)),
             _ => None,
         };

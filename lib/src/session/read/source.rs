@@ -124,6 +124,11 @@ impl Source {
 
     /// Every session that a layout holds.
     pub fn walk(dialect: &'static dyn Dialect, layout: &Layout) -> Vec<Result<Source>> {
+        joined(Source::files(dialect, layout))
+    }
+
+    /// Every file of a layout that holds sessions.
+    fn files(dialect: &'static dyn Dialect, layout: &Layout) -> Vec<Result<Source>> {
         let in_file = |path: PathBuf| {
             let is_mixed = matches!(layout.format, Format::ByContent { mixed: true, .. });
             if is_mixed && detect::guess_content(&path)?.dialect.name() != dialect.name() {
@@ -134,19 +139,14 @@ impl Source {
         };
         let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session_file(path));
         let files = layout.files().into_iter().filter(is_session);
-        let (sources, errors): (Vec<_>, Vec<_>) =
-            files.flat_map(|path| each(path.and_then(in_file))).partition(Result::is_ok);
-        let sources = sources.into_iter().filter_map(Result::ok).collect();
-        let mut titles = title_index::read(dialect, &layout.root);
-        let titled = |source: Source| Source { index_title: titles.remove(&source.name()), ..source };
-        errors.into_iter().chain(segments::join(dialect, sources).into_iter().map(titled).map(Ok)).collect()
+        files.flat_map(|path| each(path.and_then(in_file))).collect()
     }
 
     /// Every session of some layouts, each once: where two layouts match a file, the more exact one has it.
     pub fn walk_all(layouts: &[(&'static dyn Dialect, Layout)]) -> Vec<Result<Source>> {
         let mut found: Vec<Result<Source>> = Vec::new();
         let mut known: HashMap<(OsString, Option<String>), usize> = HashMap::new();
-        for source in layouts.iter().flat_map(|(dialect, layout)| Source::walk(*dialect, layout)) {
+        for source in layouts.iter().flat_map(|(dialect, layout)| Source::files(*dialect, layout)) {
             let Ok(source) = source else {
                 found.push(source);
                 continue;
@@ -164,22 +164,21 @@ impl Source {
                 }
             }
         }
-        found
+        joined(found)
     }
 
     /// The other sessions of the store that contains the file; without a store, those in the same folder.
     pub fn neighbours(&self) -> Vec<Source> {
-        let layouts = self.dialect.layouts_in(Path::new(""));
-        let of_store = layouts
-            .iter()
-            .find_map(|layout| Some(Layout { root: root_of(layout, &self.path)?.to_path_buf(), ..layout.clone() }));
         let beside = || {
+            let layouts = self.dialect.layouts_in(Path::new(""));
             let pattern = layouts.first()?.pattern.rsplit('/').next()?;
             let root = self.path.parent()?.to_path_buf();
             Some(Layout { root, pattern, ..self.layout.clone() })
         };
-        let found = of_store.or_else(beside).map(|layout| Source::walk(self.dialect, &layout)).unwrap_or_default();
-        found.into_iter().filter_map(Result::ok).collect()
+        let of_store = self.store().map(|store| self.dialect.layouts_in(&store));
+        let layouts = of_store.unwrap_or_else(|| beside().into_iter().collect());
+        let layouts: Vec<_> = layouts.into_iter().map(|layout| (self.dialect, layout)).collect();
+        Source::walk_all(&layouts).into_iter().filter_map(Result::ok).collect()
     }
 
     /// The store that contains the file, if any: what `--store` would name.
@@ -284,6 +283,19 @@ impl Source {
         }
         Ok((Files(files), unreadable))
     }
+}
+
+/// The sessions of some files, with the titles that their agent keeps elsewhere; errors come first.
+fn joined(files: Vec<Result<Source>>) -> Vec<Result<Source>> {
+    let (sources, errors): (Vec<_>, Vec<_>) = files.into_iter().partition(Result::is_ok);
+    let sources = segments::join(sources.into_iter().filter_map(Result::ok).collect());
+    let mut titles: HashMap<(&str, PathBuf), HashMap<String, IndexTitle>> = HashMap::new();
+    let titled = |source: Source| {
+        let of_root = titles.entry((source.dialect.name(), source.layout.root.clone()));
+        let of_root = of_root.or_insert_with(|| title_index::read(source.dialect, &source.layout.root));
+        Source { index_title: of_root.remove(&source.name()), ..source }
+    };
+    errors.into_iter().chain(sources.into_iter().map(titled).map(Ok)).collect()
 }
 
 fn open_companion(path: &Path) -> Result<OpenFile> {
