@@ -209,9 +209,11 @@ impl<'a> Renderer<'a> {
         match display {
             Display::Typed { text } => self.prose(text),
             Display::Command { text } => format!("  {}\n", clean::line(text)),
-            Display::Shell { text, output } => {
+            Display::Shell { text, output, exit_code } => {
                 let command = self.printed(&format!("! {text}"), |line| line.to_owned());
-                let output = self.printed(output, |line| self.paint().dim(line));
+                let failed = exit_code.map(|code| format!("✗ exit code {code}")).unwrap_or_default();
+                let output = self.printed(output, |line| self.paint().dim(line))
+                    + &self.printed(&failed, |line| self.paint().red(line));
                 if output.is_empty() { command } else { format!("{command}\n{output}") }
             }
             Display::Output { text, errors } => {

@@ -81,19 +81,34 @@ fn is_divider_of(part: &Part, record: &str) -> bool {
     matches!(part, Part::Data(data) if data.kind == "compaction" && data.data["record"] == record)
 }
 
-/// Files that the agent attached to a prompt, by the message before them.
+/// Files that the agent attached to a prompt, by the prompt: the message before them, or the one after them.
 fn files(transcript: &Transcript<'_>, range: Range<usize>) -> Result<BTreeMap<usize, Vec<String>>, Failure> {
     let conversation = transcript.conversation;
     let in_message = range.clone().flat_map(|at| conversation.records(at).map(move |record| (record.order(), at)));
     let in_message: HashMap<usize, usize> = in_message.collect();
     let mut files: BTreeMap<usize, Vec<String>> = BTreeMap::new();
-    let mut before = None;
+    let (mut before, mut waiting) = (None, Vec::new());
     for record in &transcript.branch.records {
         let at = in_message.get(&record.order()).copied();
         before = at.or(before);
-        let Some(last) = before.filter(|_| at.is_none() && record.kind() == Kind::Attachment) else { continue };
+        if record.kind() == Kind::User {
+            let mentioned = std::mem::take(&mut waiting);
+            // The prompt may be outside the range.
+            if let Some(at) = at.filter(|_| !mentioned.is_empty()) {
+                files.entry(at).or_default().extend(mentioned);
+            }
+        }
+        if at.is_some() || record.kind() != Kind::Attachment {
+            continue;
+        }
         if let Body::Attachment(content) = record.body()? {
-            let lines = files.entry(last).or_default();
+            let is_mention = |part: &Part| matches!(part, Part::Data(data) if data.kind == "mention");
+            let lines = match before {
+                // Of the prompt that follows.
+                _ if content.parts.iter().any(is_mention) => &mut waiting,
+                Some(last) => files.entry(last).or_default(),
+                None => continue,
+            };
             match &content.display {
                 Some(Display::Notification { text }) => lines.push(format!("⎘ {text}")),
                 _ => lines.extend(content.parts.iter().filter_map(file)),

@@ -35,7 +35,9 @@ pub(super) fn display(text: &str) -> Option<Display> {
         "local-command-stdout" | "local-command-stderr" => {
             Display::Output { text: printed("local-command-stdout"), errors: printed("local-command-stderr") }
         }
-        "bash-input" => Display::Shell { text: inside("bash-input")?.to_owned(), output: String::new() },
+        "bash-input" => {
+            Display::Shell { text: inside("bash-input")?.to_owned(), output: String::new(), exit_code: None }
+        }
         "bash-stdout" | "bash-stderr" => {
             Display::Output { text: printed("bash-stdout"), errors: printed("bash-stderr") }
         }
@@ -89,7 +91,10 @@ mod tests {
         check("<command-name>/clear</command-name>\n <command-args></command-args>", command("/clear"));
         check("<command-name>/rename</command-name>\n<command-args>A b</command-args>", command("/rename A b"));
         check("<command-message>init is …</command-message>\n<command-name>/init</command-name>", command("/init"));
-        check("<bash-input>ls</bash-input>", Some(Display::Shell { text: "ls".to_owned(), output: String::new() }));
+        check(
+            "<bash-input>ls</bash-input>",
+            Some(Display::Shell { text: "ls".to_owned(), output: String::new(), exit_code: None }),
+        );
         check("<bash-stdout>a\nb</bash-stdout><bash-stderr></bash-stderr>", output("a\nb", ""));
         check("<bash-stdout></bash-stdout><bash-stderr>oops</bash-stderr>", output("", "oops"));
         check("<local-command-stdout></local-command-stdout>", output("", ""));

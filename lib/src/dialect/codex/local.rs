@@ -36,9 +36,11 @@ fn display_of_text(text: &str) -> Option<Display> {
     let (command, result) = run.split_once("</command>")?;
     let result = result.trim_start().strip_prefix("<result>").unwrap_or_default();
     let result = result.trim_end().strip_suffix("</result>").unwrap_or(result);
-    let output = result.split_once(OUTPUT).map_or(result, |(_, output)| output);
+    let (head, output) = result.split_once(OUTPUT).unwrap_or(("", result));
+    let exit_code = head.lines().find_map(|line| line.strip_prefix("Exit code: ")?.trim().parse().ok());
     let text = command.trim_start().strip_prefix("<command>")?.trim().to_owned();
-    Some(Display::Shell { text, output: printed::without_escapes(output.trim_end()) })
+    let output = printed::without_escapes(output.trim_end());
+    Some(Display::Shell { text, output, exit_code: exit_code.filter(|code| *code != 0) })
 }
 
 /// A prompt with pictures: Codex puts a tag before and after each, which nobody typed.
@@ -75,8 +77,9 @@ mod tests {
     fn what_a_person_did_is_shown_as_that() {
         let shell = "<user_shell_command>\n<command>\nls\n</command>\n<result>\nExit code: 0\nDuration: 0.03 seconds\n\
                      Output:\na\nb\n\n</result>\n</user_shell_command>";
-        let expected = Display::Shell { text: "ls".to_owned(), output: "a\nb".to_owned() };
-        assert_eq!(display_of_text(shell), Some(expected));
+        let expected = |exit_code| Some(Display::Shell { text: "ls".into(), output: "a\nb".into(), exit_code });
+        assert_eq!(display_of_text(shell), expected(None));
+        assert_eq!(display_of_text(&shell.replace("code: 0", "code: 2")), expected(Some(2)));
         assert_eq!(display_of_text("<turn_aborted>\nThe user …\n</turn_aborted>"), Some(Display::Interrupted));
         for other in ["", "<turn_aborted>", "<turn_aborted> is what?", "<user_shell_command></user_shell_command>"] {
             assert_eq!(display_of_text(other), None, "{other}");

@@ -5,8 +5,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::line::Line;
-use super::part;
 use super::tool_run::{self, ToolRun};
+use super::{part, record_class};
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::fields;
 use crate::model::json;
@@ -23,6 +23,7 @@ pub(super) fn parse(text: &str) -> Body {
     let record = Record { line: &line, fields, payload: line.system_payload.0.clone().unwrap_or_default() };
     match line.record_class().kind {
         Kind::ToolResult => Body::ToolResult(record.tool_result()),
+        Kind::Attachment if line.subtype.0.as_deref() == Some("at_command") => Body::Attachment(record.mention()),
         Kind::Attachment => {
             let to_model = line.name.0.as_deref() == Some("user");
             Body::Attachment(Content { to_model, ..record.content() })
@@ -62,7 +63,7 @@ impl Record<'_, '_> {
             context: self.context(),
             // It is a person's, but it is not sent to the model.
             sender: (line.subtype.0.as_deref() == Some("realtime_message")).then(|| VOICE_SENDER.to_owned()),
-            error: class.is_failure.then(|| line.subtype.clone().owned()).flatten(),
+            error: class.is_failure.then(|| self.error_kind()).flatten(),
             notes: self.runs().into_iter().filter_map(ToolRun::into_note).collect(),
             ..Content::default()
         };
@@ -76,6 +77,24 @@ impl Record<'_, '_> {
             typed(&content).filter(|_| class.kind == Kind::User)
         };
         Content { display, ..content }
+    }
+
+    /// The files that the agent read because the prompt that follows mentions them.
+    fn mention(&self) -> Content {
+        let payload = self.fields.value("systemPayload").unwrap_or_default();
+        let text = format!("Read {}", record_class::files_read(&self.payload).join(", "));
+        Content {
+            parts: vec![Part::data("mention", payload)],
+            display: Some(Display::Notification { text }),
+            context: self.context(),
+            ..Content::default()
+        }
+    }
+
+    /// What failed: the API's name for it, or the kind of the record.
+    fn error_kind(&self) -> Option<String> {
+        let named = record_class::api_error(&self.payload).and_then(|error| error.string("error_type"));
+        named.or_else(|| self.line.subtype.clone().owned())
     }
 
     /// A command of the agent that a person ran, or what it printed.
@@ -205,7 +224,8 @@ fn shown_text(payload: &RawObject<'_>) -> Option<String> {
         Value::Object(fields) => Some(lenient::to_text(fields.get("message")?)),
         other => Some(lenient::to_text(&other)),
     };
-    payload.string("displayText").or_else(command).or_else(message).or_else(failure)
+    let telemetry = || record_class::api_error(payload)?.string("error_message");
+    payload.string("displayText").or_else(command).or_else(message).or_else(failure).or_else(telemetry)
 }
 
 /// One snapshot for each prompt, in one list.

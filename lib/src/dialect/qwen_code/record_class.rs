@@ -2,7 +2,7 @@
 
 use super::line::{Line, Part};
 use crate::dialect::record_class::RecordClass;
-use crate::model::lenient::ObjectOrText;
+use crate::model::lenient::{ObjectOrText, RawObject};
 use crate::model::record::Kind;
 
 /// Subtypes of `system` with facts about the session, in the parent chain.
@@ -84,7 +84,14 @@ impl<'a> Line<'a> {
             Some("file_history_snapshot") => RecordClass::link(Kind::Snapshot),
             Some("agent_launch_prompt") => RecordClass::link(Kind::Attachment),
             Some("slash_command") => RecordClass::link(Kind::System),
-            Some("at_command") => notice(payload.is_some_and(|payload| payload.text("message").is_some())),
+            Some("at_command") => match payload {
+                Some(payload) if payload.text("message").is_some() => notice(true),
+                Some(payload) if !files_read(payload).is_empty() => RecordClass::link(Kind::Attachment),
+                _ => notice(false),
+            },
+            Some("ui_telemetry") if payload.and_then(api_error).is_some() => {
+                RecordClass { is_failure: true, ..notice(true) }
+            }
             Some("turn_result") => {
                 let failure = payload.is_some_and(|payload| payload.text("state").as_deref() == Some("error"));
                 RecordClass { is_failure: failure, ..notice(failure) }
@@ -111,4 +118,16 @@ impl<'a> Line<'a> {
             || self.thoughts.is_some()
             || self.provenance.0.is_some()
     }
+}
+
+/// The files that a prompt mentions and the agent read, from `at_command`.
+pub(super) fn files_read(payload: &RawObject<'_>) -> Vec<String> {
+    payload.parsed("filesRead").unwrap_or_default()
+}
+
+/// The failure of a request for the conversation itself, from `ui_telemetry`: requests of sub-agents name them.
+pub(super) fn api_error<'a>(payload: &RawObject<'a>) -> Option<RawObject<'a>> {
+    let event = payload.object("uiEvent");
+    let is_error = event.text("event.name").as_deref() == Some("qwen-code.api_error");
+    (is_error && event.text("subagent_name").is_none() && event.text("error_message").is_some()).then_some(event)
 }

@@ -25,6 +25,9 @@ pub enum Display {
         /// What it printed, if the record says so.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         output: String,
+        /// How it ended, if it failed.
+        #[serde(rename = "exitCode", default, skip_serializing_if = "Option::is_none")]
+        exit_code: Option<i64>,
     },
     /// What such a command printed.
     Output {
