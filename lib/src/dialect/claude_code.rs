@@ -5,7 +5,7 @@
 mod body;
 mod folder_name;
 mod line;
-mod local;
+pub(super) mod local;
 mod part;
 mod record_class;
 mod write;

@@ -8,7 +8,7 @@ mod body;
 mod context;
 mod file_name;
 mod line;
-mod local;
+pub(super) mod local;
 mod part;
 mod record_class;
 mod tool_output;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use scrollback::dialect::Dialect;
-use scrollback::model::Lost;
+use scrollback::model::{Body, Display, Lost};
 use scrollback::session::{ReadOptions, Session, Source};
 use scrollback::view::history::View;
 use serde_json::{Value, json};
@@ -109,6 +109,41 @@ fn a_failure_of_the_agent_is_no_answer() {
     }
 }
 
+/// What a person did at the screen of one agent is not a prompt in the files of another, whoever's tags it has.
+#[test]
+fn commands_and_interruptions_stay_what_they_are() {
+    let mut compared = 0;
+    for (case, dialect, file) in cases() {
+        let source = read(dialect, &file);
+        let before = local(&source);
+        if before.is_empty() {
+            continue;
+        }
+        for to in TARGETS.into_iter().filter(|to| *to != dialect.name()) {
+            let folder = folder();
+            let there = convert(&source, named(to), &folder.path().join("there.jsonl")).unwrap();
+            let converted = read(named(to), &there.path);
+            assert_eq!(local(&converted), before, "{case} → {to}");
+            let state = |session: &Session| session.state(&session.branch(session.head().unwrap()));
+            assert_eq!(state(&converted), state(&source), "{case} → {to}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 30, "only {compared}");
+}
+
+/// How people see what is sent to the model and is not a prompt.
+fn local(session: &Session) -> Vec<Display> {
+    let records = session.branch(session.head().unwrap()).records;
+    let bodies = records.into_iter().map(|record| record.body().unwrap());
+    bodies
+        .filter_map(|body| match body {
+            Body::System(content) if content.to_model => content.display,
+            _ => None,
+        })
+        .collect()
+}
+
 /// Tags that a person typed are a prompt, those of the agent what a person did, and the model gets both, colours and all.
 #[test]
 fn typed_tags_stay_typed_and_colours_stay() {
@@ -132,9 +167,12 @@ fn typed_tags_stay_typed_and_colours_stay() {
         let there = convert(&source, named(to), &folder.path().join(format!("{to}.jsonl"))).unwrap();
         assert_eq!(items(&read(named(to), &there.path)), sent, "{to}");
     }
-    let native = read(named("native"), &folder.path().join("native.jsonl"));
-    let kinds: Vec<&str> = native.records().map(|record| record.kind().name()).collect();
-    assert_eq!(kinds, ["user", "system", "system"]);
+    for to in TARGETS.into_iter().filter(|to| *to != "claude-code") {
+        let there = read(named(to), &folder.path().join(format!("{to}.jsonl")));
+        let branch = there.branch(there.head().unwrap()).records;
+        let kinds: Vec<&str> = branch.iter().map(|record| record.kind().name()).collect();
+        assert_eq!(kinds, ["user", "system", "system"], "{to}");
+    }
 }
 
 /// Every text, image, call and result, in the order in which the model gets them.

@@ -117,3 +117,24 @@ fn a_title_beside_the_conversation_does_not_end_it() {
         assert_eq!(converted.heads().len(), 1, "{to}");
     }
 }
+
+/// Codex puts a tag before and after each picture of a prompt: nobody typed it, wherever it goes.
+#[test]
+fn a_tag_is_no_title() {
+    let line = |kind: &str, payload: serde_json::Value| {
+        json!({"timestamp": "2026-10-02T09:00:00Z", "type": kind, "payload": payload}).to_string()
+    };
+    let text = |text: &str| json!({"type": "input_text", "text": text});
+    let picture = json!({"type": "input_image", "image_url": "data:image/png;base64,AAAA"});
+    let content = [text("<image name=[Image #1] path=\"/red.png\">"), picture, text("</image>"), text("What is it?")];
+    let lines = [
+        line("session_meta", json!({"id": "5e551000-0000-4000-8000-000000000001", "cwd": "/tide"})),
+        line("response_item", json!({"type": "message", "role": "user", "content": content})),
+    ];
+    let folder = folder();
+    let source = session("codex", folder.path(), &lines.each_ref().map(String::as_str));
+    for to in WITH_TITLES.into_iter().filter(|to| *to != "codex") {
+        let there = convert(&source, named(to), &folder.path().join(format!("{to}.jsonl"))).unwrap();
+        assert_eq!(open(named(to), &there.path).row().unwrap().title, "What is it?", "{to}");
+    }
+}

@@ -8,6 +8,7 @@ use super::part::{self, ToolRun};
 use super::{NO_MODEL, local};
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::Put;
+use crate::dialect::local::without_image_tags;
 use crate::model::lenient::{self, RawObject, parsed};
 use crate::model::message::Part;
 use crate::model::record::{
@@ -85,6 +86,9 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
     if let Some(prompt) = prompt.filter(|_| !content.parts.is_empty() && line.record_class().kind == Kind::User) {
         // It has an explanation around it.
         content.display = Some(Display::Typed { text: part::content_from(prompt, &ToolRun::default()).text() });
+    }
+    if content.display.is_none() && line.record_class().kind == Kind::User {
+        content.display = without_image_tags(&content);
     }
     if content.parts.is_empty() {
         content.parts.extend(part::mentioned_picture(&attachment));

@@ -37,6 +37,8 @@ pub(super) struct Line<'a> {
     pub(super) is_api_error_message: Flag,
     pub(super) is_display_only: Flag,
     pub(super) origin: Object<RawObject<'a>>,
+    /// Our own mark of what a person did at another agent's screen.
+    pub(super) scrollback: Text<'a>,
     pub(super) user_type: Text<'a>,
     // In attachments.
     pub(super) attachment: Object<Attachment<'a>>,

@@ -18,7 +18,7 @@ use crate::model::record::Display;
 const INTERRUPTS: &[&str] = &["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
 
 /// How people see a text that the agent wrote in the user's name; `None` for any other text.
-pub(super) fn display(text: &str) -> Option<Display> {
+pub(in crate::dialect) fn display(text: &str) -> Option<Display> {
     let trimmed = text.trim();
     if INTERRUPTS.contains(&trimmed) {
         return Some(Display::Interrupted);

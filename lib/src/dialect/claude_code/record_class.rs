@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::line::{Line, Message};
 use super::{local, part};
+use crate::dialect::local::Mark;
 use crate::dialect::record_class::{RecordClass, TypeName};
 use crate::model::lenient;
 use crate::model::record::{Display, Kind};
@@ -115,7 +116,10 @@ impl<'a> Line<'a> {
     pub(super) fn display(&self) -> Option<Display> {
         match self.name.0.as_deref() {
             Some("system") if self.is_local_command() => local::display(self.content.0.as_deref()?),
-            Some("user") | None if !self.is_typed() => local::display(&self.user_text()?),
+            Some("user") | None if !self.is_typed() => match self.scrollback.0.as_deref().and_then(Mark::parse) {
+                Some(mark) => Some(mark.display(&self.user_text()?)),
+                None => local::display(&self.user_text()?),
+            },
             _ => None,
         }
     }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::line::{Line, Payload};
 use super::record_class::{Bare, Item, LineType};
 use super::{context, local, part, tool_output};
+use crate::dialect;
 use crate::model::lenient::{self, RawObject, Text};
 use crate::model::message::{Part, parts_from};
 use crate::model::record::{Body, Compaction, Content, Context, Display, Kind, Rewind, Snapshot};
@@ -129,7 +130,7 @@ fn message(json: &str, payload: &RawObject<'_>) -> Body {
     match message.role.0.as_deref() {
         Some("assistant") => Body::Assistant(content),
         Some("user") if context::is_prompt(&message) => {
-            let display = local::without_image_tags(&content);
+            let display = dialect::local::without_image_tags(&content);
             Body::User(Content { display, ..content })
         }
         Some("user") if local::display(&message).is_some() => {

@@ -3,6 +3,7 @@
 use serde_json::value::RawValue;
 
 use super::line::Payload;
+use crate::dialect::local::Mark;
 use crate::model::lenient::{List, RawObject, Text};
 
 /// The start and the end of context. A person's text may start so; then it does not end so.
@@ -35,6 +36,9 @@ const SUMMARY: &str = "compaction.";
 /// The start or the end of the kinds that Codex generates anew: `environments.environment_context`, `permissions.instructions`.
 const GENERATED: (&str, &str) = ("environments.", ".instructions");
 
+/// The start of our own kinds: `scrollback.context`, `scrollback.local`.
+pub(super) const OURS: &str = "scrollback.";
+
 /// The kind of a piece without one.
 const UNKNOWN: &str = "unknown";
 
@@ -62,6 +66,11 @@ pub(super) fn is_kept(message: &Payload<'_>) -> bool {
 /// Whether a message is the summary of a compaction, in whichever role.
 pub(super) fn is_summary(message: &Payload<'_>) -> bool {
     known_kinds(message).iter().any(|kind| kind.starts_with(SUMMARY))
+}
+
+/// What we say that a message is which came from another agent.
+pub(super) fn mark(message: &Payload<'_>) -> Option<Mark> {
+    known_kinds(message).iter().find_map(|kind| Mark::parse(kind.strip_prefix(OURS)?))
 }
 
 /// What Codex says that the pieces of a message are.

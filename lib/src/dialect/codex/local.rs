@@ -14,8 +14,7 @@ use super::context;
 use super::line::Payload;
 use crate::dialect::printed;
 use crate::model::lenient::{self, List, RawObject};
-use crate::model::message::Part;
-use crate::model::record::{Content, Display};
+use crate::model::record::Display;
 
 /// The lines of Codex around the output of a command.
 const OUTPUT: &str = "\nOutput:\n";
@@ -23,12 +22,16 @@ const OUTPUT: &str = "\nOutput:\n";
 /// How people see a message in the role `user` that is not a prompt.
 pub(super) fn display(message: &Payload<'_>) -> Option<Display> {
     let content = message.content.filter(|_| !context::is_prompt(message))?;
+    if let Some(mark) = context::mark(message) {
+        return only_text(content).map(|text| mark.display(&text));
+    }
     // Most context is long, and is not parsed here.
     let is_tagged = content.get().contains("<turn_aborted>") || content.get().contains("<user_shell_command>");
     display_of_text(only_text(content).filter(|_| is_tagged)?.trim())
 }
 
-fn display_of_text(text: &str) -> Option<Display> {
+/// How people see a text in the tags of Codex.
+pub(in crate::dialect) fn display_of_text(text: &str) -> Option<Display> {
     if inside(text, "turn_aborted").is_some() {
         return Some(Display::Interrupted);
     }
@@ -41,15 +44,6 @@ fn display_of_text(text: &str) -> Option<Display> {
     let text = command.trim_start().strip_prefix("<command>")?.trim().to_owned();
     let output = printed::without_escapes(output.trim_end());
     Some(Display::Shell { text, output, exit_code: exit_code.filter(|code| *code != 0) })
-}
-
-/// A prompt with pictures: Codex puts a tag before and after each, which nobody typed.
-pub(super) fn without_image_tags(content: &Content) -> Option<Display> {
-    let is_tag = |text: &str| text == "</image>" || (text.starts_with("<image name=") && text.ends_with('>'));
-    let texts: Vec<&str> = content.parts.iter().filter_map(Part::as_text).collect();
-    let has_file = content.parts.iter().any(|part| matches!(part, Part::File(_)));
-    let typed: Vec<&str> = texts.iter().copied().filter(|text| !is_tag(text.trim())).collect();
-    (has_file && typed.len() < texts.len()).then(|| Display::Typed { text: typed.join("\n") })
 }
 
 /// The text of a content that is one text.

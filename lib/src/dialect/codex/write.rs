@@ -17,8 +17,12 @@ use crate::dialect::line_builder::{Put, fields};
 use crate::dialect::writer::{Adoption, Beginning, Line, Names, Shape, WriteUnit, Writer, is_uuid};
 use crate::model::time;
 
-pub(super) static WRITER: Writer =
-    Writer { header, adopt: Some(adopt), ..Writer::new(WriteUnit::Block, Shape::Linear, place, record::lines) };
+pub(super) static WRITER: Writer = Writer {
+    header,
+    adopt: Some(adopt),
+    stores_display: true,
+    ..Writer::new(WriteUnit::Block, Shape::Linear, place, record::lines)
+};
 
 /// The program in the header.
 const ORIGINATOR: &str = "scrollback";

@@ -9,6 +9,7 @@ use super::tool_run::{self, ToolRun};
 use super::{part, record_class};
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::fields;
+use crate::dialect::local::without_image_tags;
 use crate::model::json;
 use crate::model::lenient::{self, RawObject};
 use crate::model::message::Part;
@@ -38,9 +39,18 @@ pub(super) fn parse(text: &str) -> Body {
             let (text, source) = line.title().unwrap_or(("".into(), TitleSource::Id));
             Body::Title(Title { text: text.into_owned(), source })
         }
+        Kind::System if line.mark().is_some() => {
+            let content = record.content();
+            let display = line.mark().map(|mark| mark.display(&content.text()));
+            let error = (display == Some(Display::Interrupted)).then(|| INTERRUPTED.to_owned());
+            Body::System(Content { display, error, to_model: true, ..content })
+        }
         kind => Body::from_content_or_json(kind, || record.content(), text),
     }
 }
+
+/// The kind of failure of a turn that a person stopped.
+const INTERRUPTED: &str = "interrupted";
 
 /// The sender of a text that was transcribed from speech.
 const VOICE_SENDER: &str = "you, aloud";
@@ -74,7 +84,7 @@ impl Record<'_, '_> {
         let display = if line.subtype.0.as_deref() == Some("slash_command") {
             self.command(&content)
         } else {
-            typed(&content).filter(|_| class.kind == Kind::User)
+            typed(&content).or_else(|| without_image_tags(&content)).filter(|_| class.kind == Kind::User)
         };
         Content { display, ..content }
     }

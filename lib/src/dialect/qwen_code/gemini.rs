@@ -20,6 +20,7 @@ pub(super) fn contents(text: &str) -> Vec<Value> {
             return history.into_iter().map(|content| content_from(content, "user")).collect();
         }
         Kind::Assistant => message("model"),
+        Kind::System if line.mark().is_some() => message("user"),
         Kind::User | Kind::Attachment if line.name.0.as_deref() != Some("system") => {
             let mut content = message("user");
             if let (Some(Value::Object(content)), Some("mid_turn_user_message")) =

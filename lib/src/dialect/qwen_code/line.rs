@@ -29,6 +29,8 @@ pub(super) struct Line<'a> {
     pub(super) model: Text<'a>,
     pub(super) agent_id: Text<'a>,
     pub(super) is_sidechain: Flag,
+    /// Our own mark of what a person did at another agent's screen.
+    pub(super) scrollback: Text<'a>,
     pub(super) forked_from: Object<RawObject<'a>>,
     pub(super) message: ObjectOrText<'a, Content<'a>>,
     /// Thoughts beside the message, as in the design document.

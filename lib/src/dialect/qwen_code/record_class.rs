@@ -1,6 +1,7 @@
 //! The class of a Qwen Code record: by its type and its subtype.
 
 use super::line::{Line, Part};
+use crate::dialect::local::Mark;
 use crate::dialect::record_class::RecordClass;
 use crate::model::lenient::{ObjectOrText, RawObject};
 use crate::model::record::Kind;
@@ -41,6 +42,10 @@ impl<'a> Line<'a> {
         match self.name.0.as_deref() {
             Some("user") => match subtype {
                 None | Some("mid_turn_user_message") => RecordClass::link(self.user_kind()),
+                Some("notification") if self.mark().is_some() => {
+                    let is_failure = self.mark() == Some(Mark::Interrupted);
+                    RecordClass { is_failure, ..RecordClass::link(Kind::System) }
+                }
                 Some(injected) if INJECTED_SUBTYPES.contains(&injected) => RecordClass::link(Kind::Attachment),
                 // Transcribed from speech, and never sent to the model.
                 Some("realtime_message") => RecordClass::link(Kind::System),
@@ -60,6 +65,11 @@ impl<'a> Line<'a> {
                 ObjectOrText::Text(_) | ObjectOrText::Absent => Kind::Other,
             }),
         }
+    }
+
+    /// What we say that a message is which came from another agent.
+    pub(super) fn mark(&self) -> Option<Mark> {
+        self.scrollback.0.as_deref().and_then(Mark::parse)
     }
 
     fn user_kind(&self) -> Kind {

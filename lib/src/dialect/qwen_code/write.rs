@@ -21,7 +21,7 @@ use crate::model::record::{Body, Kind, Rewind, Snapshot, Title, TitleSource};
 use crate::model::time;
 
 pub(super) static WRITER: Writer =
-    Writer { adopt: Some(adopt), ..Writer::new(WriteUnit::Part, Shape::Tree, place, lines) };
+    Writer { adopt: Some(adopt), stores_display: true, ..Writer::new(WriteUnit::Part, Shape::Tree, place, lines) };
 
 fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     let session = beginning.session.as_str();
@@ -43,6 +43,9 @@ fn lines(draft: &NewRecord<'_>) -> Written {
     let mut record = Record::default();
     match draft.body {
         Body::User(content) => record.prompt(content, Author::Person),
+        Body::System(content) if content.to_model && content.display.is_some() => {
+            record.prompt(content, Author::Local);
+        }
         Body::Assistant(content) | Body::System(content) if content.error.is_some() => {
             record.failure(content, draft.body);
         }
@@ -71,6 +74,8 @@ enum Author {
     Person,
     /// A person, while tools run.
     PersonMidTurn,
+    /// A person, but not as a prompt: a command and its output, an interruption.
+    Local,
     Agent,
 }
 

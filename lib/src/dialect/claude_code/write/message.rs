@@ -7,6 +7,7 @@ use super::super::{NO_MODEL, local};
 use super::block::{self, Author as BlockAuthor};
 use super::{Author, Record};
 use crate::dialect::line_builder::{self, Fields, Put, fields};
+use crate::dialect::local::{MARK_FIELD, Mark};
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, Outcome, ToolResult, Usage};
@@ -45,6 +46,7 @@ impl Record<'_> {
         self.losses().dropped_if(content.usage.is_some(), Lost::Usage);
         self.losses().renamed_if(content.instructs, Lost::Instruction);
         let mut lines: Vec<Fields> = content.results.iter().filter_map(|result| self.result(result)).collect();
+        let display = content.display.as_ref();
         match self.message_content(content) {
             Some(content) => {
                 // A person may type what the agent writes itself.
@@ -52,6 +54,9 @@ impl Record<'_> {
                 let mut line = prompt_line(content);
                 let is_typed = is_ambiguous && author == Author::Person;
                 line.put_some("origin", is_typed.then(|| json!({"kind": "human"})));
+                if let (Author::Local, false, Some(display)) = (author, is_ambiguous, display) {
+                    line.put(MARK_FIELD, Mark::of(display).name());
+                }
                 line.put_some("isMeta", (author == Author::Agent).then_some(true));
                 lines.push(line);
             }

@@ -2,14 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::super::context;
 use super::super::line::Payload;
+use super::super::{context, local};
 use super::record::Record;
 use crate::dialect::line_builder::{Put, fields};
+use crate::dialect::local::Mark;
 use crate::model::json;
 use crate::model::loss::Lost;
 use crate::model::message::{Approval, FilePart, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
-use crate::model::record::{Content, Kind};
+use crate::model::record::{Content, Display, Kind};
 use crate::model::wire::{self, file_words, media_type_of, own_result};
 
 /// The longest name and id of a call that the API accepts.
@@ -54,6 +55,22 @@ impl Record<'_> {
         self.losses().renamed_if(content.instructs || kind == Kind::System, Lost::Instruction);
         self.item(message);
         self.losses().dropped_besides_parts(content, &[]);
+    }
+
+    /// What a person did at the screen of an agent, as that agent sends it. Codex knows only its own tags.
+    pub(super) fn local(&mut self, content: &Content, display: &Display) {
+        let pieces = self.pieces(&content.parts);
+        if pieces.is_empty() {
+            return self.losses().dropped(Kind::System);
+        }
+        let kind = format!("{}{}", context::OURS, Mark::of(display).name());
+        let kinds = vec![kind; pieces.len()];
+        let mut message = json!({"type": "message", "role": "user", "content": pieces});
+        if !is(&message, |message| local::display(message).is_some()) {
+            message["internal_chat_message_metadata_passthrough"] = json!({"content_item_kinds": kinds});
+        }
+        self.item(message);
+        self.losses().dropped_besides_parts(content, &[Lost::Error]);
     }
 
     /// The texts and images of a message to the model; of other files it gets the name.

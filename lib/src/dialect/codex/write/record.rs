@@ -132,8 +132,10 @@ impl Record<'_> {
 
     /// A notice that is sent to the model again, or an event.
     fn notice(&mut self, content: &Content) {
-        if content.to_model {
-            return self.message_to_model(content, Kind::System);
+        match &content.display {
+            Some(display) if content.to_model => return self.local(content, display),
+            _ if content.to_model => return self.message_to_model(content, Kind::System),
+            _ => {}
         }
         self.losses().dropped_besides_parts(content, &[Lost::Error]);
         let (text, failure) = (content.text(), content.error.as_deref());

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use super::part::{self, Author as PartAuthor};
 use super::{Author, Record};
 use crate::dialect::line_builder::{self, Fields, Put, fields};
+use crate::dialect::local::{MARK_FIELD, Mark};
 use crate::model::loss::Lost;
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, Outcome, ToolNote, ToolResult, Usage};
@@ -45,6 +46,10 @@ impl Record {
             Author::Person => json!({"type": "user", "provenance": "real_user"}),
             Author::PersonMidTurn => {
                 json!({"type": "user", "subtype": "mid_turn_user_message", "provenance": "real_user"})
+            }
+            Author::Local => {
+                let mark = content.display.as_ref().map_or(Mark::Local, Mark::of);
+                json!({"type": "user", "subtype": "notification", "provenance": "system", MARK_FIELD: mark.name()})
             }
             Author::Agent => json!({"type": "user", "subtype": "notification", "provenance": "system"}),
         });
