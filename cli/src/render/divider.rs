@@ -13,13 +13,18 @@ use crate::terminal::{Look, clean, markdown, width, wrap};
 /// A summary is folded to this many lines.
 const SUMMARY_LINES: usize = 8;
 
-/// A line of `─` with a text in it.
+/// A line of `─` with a text in it, as wide as prose; a long text takes more lines.
 pub(crate) fn rule(text: &str, look: &Look) -> String {
-    let text = clean::line(text);
-    let text = width::fit(&text, width::of(&text).min(look.width.saturating_sub(8)));
-    let left = look.width.saturating_sub(width::of(text.trim_end()) + 6);
-    let line = format!("── {} {}", text.trim_end(), "─".repeat(left.clamp(2, 40)));
-    Paint { colour: look.colour }.dim(&line)
+    let paint = Paint { colour: look.colour };
+    let text = clean::line(text).into_owned();
+    let rows = wrap::prose(&text, look.width.saturating_sub(6).max(1));
+    let last = rows.len().saturating_sub(1);
+    let rows = rows.into_iter().enumerate().map(|(at, range)| {
+        let row = format!("{} {}", if at == 0 { "──" } else { "  " }, &text[range]);
+        let left = if at == last { look.width.saturating_sub(width::of(&row) + 1).max(2) } else { 0 };
+        paint.dim(format!("{row} {}", "─".repeat(left)).trim_end())
+    });
+    rows.collect::<Vec<_>>().join("\n")
 }
 
 /// Whether a part that a message begins with stands before it: it is about the conversation, not about the message.
@@ -105,4 +110,19 @@ fn error(text: &str, look: &Look) -> String {
         format!("  {}\n", paint.red(&format!("{start} {}", &text[range])))
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dividers_have_one_width_and_lose_no_word() {
+        let look = Look { width: 40, code: 80, colour: false };
+        insta::assert_snapshot!(rule("interrupted", &look), @"── interrupted ─────────────────────────");
+        insta::assert_snapshot!(rule("compacted (manual): 1006 → 51 tokens, to this summary", &look), @"
+        ── compacted (manual): 1006 → 51
+           tokens, to this summary ─────────────
+        ");
+    }
 }
