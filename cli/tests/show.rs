@@ -42,7 +42,7 @@ fn what_claude_code_shows_is_shown() {
             "@README.md Explain",
             "Read README.md (2 lines)",
             "@red.png What",
-            "red.png (image/png, 75 bytes)",
+            "red.png (image/png, 75 B)",
             "A red square.",
         ],
     );
@@ -79,6 +79,20 @@ fn what_claude_code_shows_is_shown() {
         &show("claude/summarize-from", &[]),
         &["notes.txt is there.", "── compacted", "Edit  notes.txt · failed"],
     );
+    has_in_order(
+        &show("claude/plan-accept", &[]),
+        &[
+            "✓ ExitPlanMode · accepted\n    # Invoice module\n\n    1. Add invoice.py\n    2. Round half up\n",
+            "I carry",
+        ],
+    );
+    has_in_order(
+        &show("claude/question", &[]),
+        &[
+            "✓ AskUserQuestion · answered\n    Which rounding do you want?\n    ● Half up: As invoices do\n    ○ Half even: As bankers do\n\n",
+            "⊘ AskUserQuestion · not answered\n    Which rounding do you want?\n    ○ Half up",
+        ],
+    );
     let clear = show("claude/clear", &[]);
     assert!(!clear.contains("<local-command-stdout>"), "{clear}");
 }
@@ -105,6 +119,7 @@ fn what_codex_shows_is_shown() {
     has_in_order(&show("codex/error", &[]), &["  ✗ {\"type\": \"error\"", "\n    "]);
     let shown = show("codex/esc-stream", &[]);
     assert!(!shown.contains("▌ assistant"), "an interruption has no author:\n{shown}");
+    has_in_order(&show("codex/fails", &[]), &["✓ view_image  /home/dev/shop/red.png · ok · → [image, 75 B]\n"]);
     has_in_order(&show("codex/chat-rename", &[]), &["gpt-5.5", " in, ", " out · <1 s"]);
 }
 
@@ -218,5 +233,42 @@ fn hostile_calls_are_bounded_and_harmless() {
             assert!(!shown.chars().any(|c| c.is_control() && c != '\n'), "{begins}: a control character is printed");
             assert!(shown.len() < 2_000_000, "{begins}: {} bytes", shown.len());
         }
+    }
+}
+
+#[test]
+fn a_prompt_is_shown_as_it_was_typed() {
+    let env = TestEnv::new();
+    let prompt = "Fix __init__ in *value*:\n\n    def __init__(self):\n        self.n = 1\n# not a heading\n- a\n- b";
+    let answer = "**Done** in\none line.";
+    let lines = [("u1", "null", "user", prompt), ("a1", "\"u1\"", "assistant", answer)].map(|(id, parent, kind, text)| {
+        let text = serde_json::to_string(text).unwrap();
+        format!(r#"{{"type":"{kind}","uuid":"{id}","parentUuid":{parent},"sessionId":"s1","message":{{"role":"{kind}","content":{text}}}}}"#)
+    });
+    env.session("s1", &(lines.join("\n") + "\n"));
+    let shown = env.run(&["show", "s1"]).out;
+    let typed: String = prompt
+        .lines()
+        .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") })
+        .collect();
+    has_in_order(&shown, &["▌ you", &typed, "  Done in one line.\n"]);
+}
+
+#[test]
+fn a_picture_has_its_name_and_a_prompt_that_is_only_one_is_called_after_it() {
+    let tag = r#"{"type":"input_text","text":"<image name=[Image #1] path=\"/w/red.png\">"}"#;
+    let image = r#"{"type":"input_image","image_url":"data:image/png;base64,AAAA"}"#;
+    let closed = r#"{"type":"input_text","text":"</image>"}"#;
+    for (content, name) in [(format!("{tag},{image},{closed}"), "red.png"), (image.to_owned(), "image")] {
+        let env = TestEnv::new();
+        let file = env.home().join("rollout.jsonl");
+        let meta = r#"{"timestamp":"2026-10-02T09:00:00.000Z","type":"session_meta","payload":{"id":"019a0000-0000-7000-8000-000000000001","cwd":"/w","cli_version":"0.166.0"}}"#;
+        let prompt = format!(
+            r#"{{"timestamp":"2026-10-02T09:00:01.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{content}]}}}}"#
+        );
+        std::fs::write(&file, format!("{meta}\n{prompt}\n")).unwrap();
+        let shown = env.run(&["show", file.to_str().unwrap()]).out;
+        has_in_order(&shown, &[&format!("{name}\n"), "▌ you", &format!("⎘ {name} (image/png, 3 B)\n")]);
+        assert!(shown.starts_with(name), "{shown}");
     }
 }

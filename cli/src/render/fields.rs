@@ -23,6 +23,16 @@ const KEY_ARGUMENTS: [&str; 12] = [
     "id",
 ];
 
+/// What is searched for; the key argument beside it says where.
+const SEARCHED: [&str; 4] = ["pattern", "query", "regex", "q"];
+const WHERE: [&str; 4] = ["path", "file_path", "dir_path", "glob"];
+
+/// In a summary, a longer text beside the key argument is left out.
+const MAX_SIDE_COLUMNS: usize = 30;
+
+/// A summary is one line: more of it is never seen.
+const MAX_SUMMARY_BYTES: usize = 2_000;
+
 /// Names longer than this do not move the column of the values.
 const MAX_NAME_COLUMNS: usize = 20;
 
@@ -30,61 +40,149 @@ const MAX_NAME_COLUMNS: usize = 20;
 const MAX_FIELDS: usize = 200;
 const MAX_VALUE_BYTES: usize = 20_000;
 
-/// One line for a list: the most important argument, or all of them.
+/// What is nested deeper is shown as JSON: the room gets narrow.
+const MAX_DEPTH: usize = 6;
+
+/// One line for a list: the most important arguments, or all of them.
 pub(crate) fn input_summary(input: Option<&Value>) -> String {
-    summary(input).unwrap_or_default()
+    summary(input, |path| path).unwrap_or_default()
 }
 
-/// The most important argument of a call, or all of them, as one line; `None` if there are none.
-pub(crate) fn summary(input: Option<&Value>) -> Option<String> {
-    let summary = match input? {
-        Value::Object(input) => {
-            let key_argument = KEY_ARGUMENTS.iter().find_map(|key| input.get(*key)).and_then(Value::as_str);
-            let field = |(name, value): (&String, &Value)| format!("{name}: {}", shown(value));
-            key_argument
-                .map_or_else(|| input.iter().take(MAX_FIELDS).map(field).collect::<Vec<_>>().join(", "), str::to_owned)
-        }
-        other => shown(other),
-    };
-    Some(summary).filter(|summary| !summary.trim().is_empty())
-}
-
-/// One field a line, their values below one another.
-pub(crate) fn aligned(input: &Value, look: &Look) -> String {
-    let paint = Paint { colour: look.colour };
-    let fields: Vec<(String, String)> = match input {
-        Value::Null => return String::new(),
-        Value::Object(input) => {
-            let fields = input.iter().take(MAX_FIELDS);
-            fields.map(|(name, value)| (clean::line(name).into_owned(), shown(value))).collect()
-        }
-        other => vec![(String::new(), shown(other))],
-    };
-    let columns = fields.iter().map(|(name, _)| width::of(name).min(MAX_NAME_COLUMNS)).max().unwrap_or(0);
-    let indent = if columns == 0 { 0 } else { columns + 2 };
-    let room = fold::room(look).saturating_sub(indent).max(1);
+/// The most important arguments of a call, or all of them, as one line; `None` if there are none.
+pub(crate) fn summary(input: Option<&Value>, relative: impl for<'p> Fn(&'p str) -> &'p str) -> Option<String> {
     let mut out = String::new();
-    for (name, value) in &fields {
-        let end = value.floor_char_boundary(MAX_VALUE_BYTES);
-        let text = clean::text(value[..end].trim_end()).into_owned();
-        for (at, range) in wrap::code(&text, room).into_iter().enumerate() {
-            let name = if at == 0 {
-                width::fit(name, indent.max(width::of(name) + if indent > 0 { 2 } else { 0 }))
-            } else {
-                " ".repeat(indent)
+    match input? {
+        whole @ Value::Object(input) if json::is_object(whole) => {
+            let text = |key: &&'static str| Some((*key, input.get(*key)?.as_str().filter(|text| !text.is_empty())?));
+            let first = |keys: &[&'static str]| keys.iter().find_map(text);
+            let (key, place) = match (first(&SEARCHED), first(&WHERE)) {
+                (Some(searched), Some(place)) => (Some(searched), Some(place)),
+                _ => (first(&KEY_ARGUMENTS), None),
             };
-            let line = format!("{}{}", paint.dim(&name), paint.plain(&text[range]));
-            out += &format!("{INDENT}{}\n", line.trim_end());
+            let Some(key) = key else {
+                brief(&mut out, whole, 0);
+                let fields = out.strip_prefix('{').and_then(|out| out.strip_suffix('}')).unwrap_or(&out);
+                return Some(fields.to_owned()).filter(|fields| !fields.trim().is_empty());
+            };
+            out += relative(key.1);
+            out.extend(place.map(|place| format!(" in {}", relative(place.1))));
+            let is_shown = |name: &str| key.0 == name || place.is_some_and(|place| place.0 == name);
+            let beside = input.iter().filter(|(name, value)| !is_shown(name) && is_short(value)).take(MAX_FIELDS);
+            let beside: Vec<String> = beside.map(|(name, value)| format!("{name}: {}", shown(value))).collect();
+            if !beside.is_empty() {
+                out += &format!(" ({})", beside.join(", "));
+            }
         }
-        if end < value.len() {
-            out += &format!(
-                "{INDENT}{}{}\n",
-                " ".repeat(indent),
-                paint.dim(&format!("… {} more; --json prints all", fold::size(value.len() - end)))
-            );
+        other => brief(&mut out, other, 0),
+    }
+    Some(out).filter(|summary| !summary.trim().is_empty())
+}
+
+/// A value beside the key argument that says much in few characters.
+fn is_short(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty() && text.len() <= MAX_SIDE_COLUMNS && !text.contains('\n'),
+        Value::Number(_) | Value::Bool(_) => true,
+        Value::Object(_) => json::number_text(value).is_some(),
+        Value::Null | Value::Array(_) => false,
+    }
+}
+
+/// A value as one line without quotes and escapes: `{name: x, tags: [a, b]}`.
+pub(crate) fn brief(out: &mut String, value: &Value, depth: usize) {
+    let is_cut = depth > MAX_DEPTH || out.len() > MAX_SUMMARY_BYTES;
+    match value {
+        Value::Array(_) if is_cut => out.push('…'),
+        Value::Object(_) if is_cut && json::is_object(value) => out.push('…'),
+        Value::Array(items) => {
+            out.push('[');
+            for (at, item) in items.iter().take(MAX_FIELDS).enumerate() {
+                out.push_str(if at == 0 { "" } else { ", " });
+                brief(out, item, depth + 1);
+            }
+            out.push(']');
+        }
+        Value::Object(fields) if json::is_object(value) => {
+            out.push('{');
+            for (at, (name, item)) in fields.iter().take(MAX_FIELDS).enumerate() {
+                out.push_str(if at == 0 { "" } else { ", " });
+                out.push_str(&format!("{name}: "));
+                brief(out, item, depth + 1);
+            }
+            out.push('}');
+        }
+        scalar => {
+            let text = shown(scalar);
+            out.push_str(&text[..text.floor_char_boundary(MAX_SUMMARY_BYTES)]);
         }
     }
-    out
+}
+
+/// One field a line, their values below one another, and what is nested further in.
+pub(crate) fn aligned(input: &Value, look: &Look) -> String {
+    let paint = Paint { colour: look.colour };
+    let mut rows = Vec::new();
+    match input {
+        Value::Null => {}
+        input => nested(&mut rows, input, fold::room(look), 0, paint),
+    }
+    rows.iter().map(|row| format!("{}\n", format!("{INDENT}{row}").trim_end())).collect()
+}
+
+fn nested(rows: &mut Vec<String>, value: &Value, columns: usize, depth: usize, paint: Paint) {
+    match value {
+        Value::Object(fields) if is_open(value, depth) => {
+            let names: Vec<String> =
+                fields.keys().take(MAX_FIELDS).map(|name| clean::line(name).into_owned()).collect();
+            let wide = names.iter().map(|name| width::of(name).min(MAX_NAME_COLUMNS)).max().unwrap_or(0) + 2;
+            for (name, value) in names.iter().zip(fields.values()) {
+                if is_open(value, depth + 1) {
+                    rows.push(paint.dim(name));
+                    below(rows, "  ", value, columns, depth, paint);
+                    continue;
+                }
+                for (at, row) in scalar(value, columns.saturating_sub(wide).max(1), paint).into_iter().enumerate() {
+                    let name = if at == 0 { width::fit(name, wide.max(width::of(name) + 2)) } else { " ".repeat(wide) };
+                    rows.push(format!("{}{row}", paint.dim(&name)));
+                }
+            }
+        }
+        Value::Array(items) if is_open(value, depth) => {
+            for item in items.iter().take(MAX_FIELDS) {
+                below(rows, "- ", item, columns, depth, paint);
+            }
+        }
+        other => rows.extend(scalar(other, columns, paint)),
+    }
+}
+
+/// What is inside, further in, with a mark before its first row.
+fn below(rows: &mut Vec<String>, mark: &str, value: &Value, columns: usize, depth: usize, paint: Paint) {
+    let mut inner = Vec::new();
+    nested(&mut inner, value, columns.saturating_sub(mark.len()).max(1), depth + 1, paint);
+    rows.extend(inner.iter().enumerate().map(|(at, row)| format!("{}{row}", if at == 0 { mark } else { "  " })));
+}
+
+/// Whether a value has fields or items that are shown one by one.
+fn is_open(value: &Value, depth: usize) -> bool {
+    let is_empty = match value {
+        Value::Object(fields) => fields.is_empty() || !json::is_object(value),
+        Value::Array(items) => items.is_empty(),
+        _ => true,
+    };
+    !is_empty && depth <= MAX_DEPTH
+}
+
+/// The rows of a text, or of another value as JSON.
+fn scalar(value: &Value, columns: usize, paint: Paint) -> Vec<String> {
+    let value = shown(value);
+    let end = value.floor_char_boundary(MAX_VALUE_BYTES);
+    let text = clean::text(value[..end].trim_end()).into_owned();
+    let mut rows: Vec<String> = wrap::output(&text, columns).into_iter().map(|range| text[range].to_owned()).collect();
+    if end < value.len() {
+        rows.push(paint.dim(&format!("… {} more; --json prints all", fold::size(value.len() - end))));
+    }
+    rows
 }
 
 /// A string as it is, anything else as JSON.
@@ -113,7 +211,9 @@ mod tests {
             n      3
             body   one
                    two
-            list   [1,{"a":"\u001b"}]
+            list
+              - 1
+              - a  ␛
             a␇
         "#);
         assert_eq!(aligned(&json!("only a text"), &LOOK), "    only a text\n");
@@ -122,8 +222,15 @@ mod tests {
 
     #[test]
     fn a_summary_is_the_key_argument_or_all_fields() {
-        assert_eq!(input_summary(Some(&json!({"limit": 1, "path": "a.rs"}))), "a.rs");
+        assert_eq!(input_summary(Some(&json!({"limit": 1, "path": "a.rs"}))), "a.rs (limit: 1)");
+        let search = json!({"pattern": "fn \"x\"", "path": "/w/src", "-n": true, "type": null});
+        assert_eq!(input_summary(Some(&search)), "fn \"x\" in /w/src (-n: true)");
         assert_eq!(input_summary(Some(&json!({"fg": "#111", "n": 2}))), "fg: #111, n: 2");
+        let exact = json::parse(r#"{"id": 12345678901234567890123, "name": "x", "big": [1e400]}"#).unwrap();
+        assert_eq!(input_summary(Some(&exact)), "x (id: 12345678901234567890123)");
+        assert!(aligned(&exact, &LOOK).contains("    id    12345678901234567890123\n"), "{}", aligned(&exact, &LOOK));
+        let nested = json!({"sql": "a\nb", "opts": {"n": 5, "deep": [1, {"a": "q\"t"}]}});
+        assert_eq!(input_summary(Some(&nested)), "sql: a\nb, opts: {n: 5, deep: [1, {a: q\"t}]}");
         assert_eq!(input_summary(Some(&json!({}))), "");
         assert_eq!(input_summary(None), "");
     }

@@ -2,13 +2,18 @@
 
 use std::borrow::Cow;
 
+pub(crate) use scrollback::view::tool_view::size_text as size;
+
 use crate::terminal::paint::Paint;
 use crate::terminal::{Look, clean, sgr, width, wrap};
 
 /// `--full` shows this much of one text; `--json` and `--raw` print all of it.
 const FULL_LIMIT_BYTES: usize = 100_000;
 
-/// A folded line is cut at the edge: no window is wider than this many bytes.
+/// Of a folded text, only so much of its start and of its end is looked at: more than the rows of any window that are shown.
+const FOLDED_END_BYTES: usize = 64_000;
+
+/// A line that must be one row is cut at the edge: no window is wider than this many bytes.
 const CUT_LINE_BYTES: usize = 8_000;
 
 /// What stands under a call is this far in.
@@ -17,49 +22,74 @@ pub(crate) const INDENT: &str = "    ";
 /// How much of a text is shown.
 #[derive(Clone, Copy)]
 pub(crate) enum Fold {
-    /// All of it, with long lines wrapped.
+    /// All of it.
     Open,
-    /// So many lines of its start and its end, each cut at the edge.
+    /// So many rows of its start and its end.
     To { first: usize, last: usize },
 }
 
 impl Fold {
-    /// Folds to so many lines, or not at all.
+    /// Folds to so many rows, or not at all.
     pub(crate) fn unless(full: bool, first: usize, last: usize) -> Fold {
         if full { Fold::Open } else { Fold::To { first, last } }
     }
 }
 
-/// Shows lines that a program printed.
+/// Shows lines that a program printed, wrapped.
 pub(crate) fn printed(text: &str, fold: Fold, look: &Look, style: impl Fn(&str) -> String) -> String {
     let text = text.trim_end();
     let text = text.strip_prefix("\r\n").or_else(|| text.strip_prefix('\n')).unwrap_or(text);
     if text.is_empty() {
         return String::new();
     }
-    let row = |row: &str| if row.is_empty() { "\n".to_owned() } else { format!("{INDENT}{}\n", style(row)) };
-    let lines = text.lines().count();
-    let (first, last) = match fold {
-        Fold::Open => return open(text, look, row),
-        // Hiding one line would save nothing.
-        Fold::To { first, last } if lines <= first + last + 1 => (lines, 0),
-        Fold::To { first, last } => (first, last),
+    let row = |row: &str| match row.trim_end() {
+        "" => "\n".to_owned(),
+        row => format!("{INDENT}{}\n", style(row)),
     };
-    let cut = |line: &str| row(&cut(line, room(look)));
-    let mut out: String = text.lines().take(first).map(cut).collect();
-    let hidden = lines - first - last;
-    if hidden > 0 {
-        let bytes = text.lines().skip(first).take(hidden).map(|line| line.len() + 1).sum();
-        out += &more(hidden, bytes, look);
+    let Fold::To { first, last } = fold else { return open(text, look, row) };
+    let columns = room(look);
+    let is_large = text.len() > 2 * FOLDED_END_BYTES;
+    let (start, end) =
+        if is_large { (FOLDED_END_BYTES, text.len() - FOLDED_END_BYTES) } else { (text.len(), text.len()) };
+    let (start, end) = (text.floor_char_boundary(start), text.ceil_char_boundary(end));
+    let (above, below) = (clean_output(&text[..start]), clean_output(&text[end..]));
+    let rows = wrap::output(&above, columns);
+    // Hiding one row would save nothing.
+    if !is_large && rows.len() <= first + last + 1 {
+        return rows.into_iter().map(|range| row(&above[range])).collect();
     }
-    out.extend(text.lines().skip(lines - last).map(cut));
+    let (shown, rest) = rows.split_at(first.min(rows.len()));
+    let rows_below = if is_large { wrap::output(&below, columns) } else { rest.to_vec() };
+    let source: &str = if is_large { &below } else { &above };
+    let last_rows = &rows_below[rows_below.len().saturating_sub(last)..];
+    let from = shown.last().map_or(0, |range| range.end);
+    let until = last_rows.first().map_or(source.len(), |range| range.start);
+    let hidden =
+        if is_large { [&above[from..], &text[start..end], &below[..until]] } else { [&above[from..until], "", ""] };
+    let mut out: String = shown.iter().map(|range| row(&above[range.clone()])).collect();
+    out += &hidden_size(hidden, look);
+    out.extend(last_rows.iter().map(|range| row(&source[range.clone()])));
     out
+}
+
+/// What is hidden between two rows: lines, or a piece of one line.
+fn hidden_size(pieces: [&str; 3], look: &Look) -> String {
+    let bytes: usize = pieces.iter().map(|piece| piece.len()).sum();
+    let ends = pieces.iter().map(|piece| piece.bytes().filter(|byte| *byte == b'\n').count()).sum::<usize>();
+    // The row above ends its line.
+    let is_whole = pieces[0].starts_with('\n');
+    let is_ended = pieces.iter().rfind(|piece| !piece.is_empty()).is_some_and(|piece| piece.ends_with('\n'));
+    let lines = ends + usize::from(!is_ended) - usize::from(is_whole);
+    if ends == 0 {
+        return note(&format!("… {} more; --full shows it", size(bytes)), look);
+    }
+    more(lines.max(1), bytes - usize::from(is_whole), look)
 }
 
 fn open(text: &str, look: &Look, row: impl Fn(&str) -> String) -> String {
     let shown = &text[..text.floor_char_boundary(FULL_LIMIT_BYTES)];
     let clean = clean_output(shown);
-    let mut out: String = wrap::code(&clean, room(look)).into_iter().map(|range| row(&clean[range])).collect();
+    let mut out: String = wrap::output(&clean, room(look)).into_iter().map(|range| row(&clean[range])).collect();
     if shown.len() < text.len() {
         out += &note(&format!("… {} more; --json prints all", size(text.len() - shown.len())), look);
     }
@@ -85,15 +115,6 @@ pub(crate) fn cut(line: &str, columns: usize) -> String {
 /// The columns under a call.
 pub(crate) fn room(look: &Look) -> usize {
     look.code.saturating_sub(INDENT.len()).max(1)
-}
-
-/// A size for people.
-pub(crate) fn size(bytes: usize) -> String {
-    match bytes {
-        0..1_000 => format!("{bytes} B"),
-        1_000..1_000_000 => format!("{:.0} KB", bytes as f64 / 1e3),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
 }
 
 /// Output without colours and harmless.
@@ -129,10 +150,27 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_cut_or_wrapped_and_colours_go() {
+    fn long_lines_are_wrapped_and_colours_go() {
         let text = format!("\u{1b}[31m{}\u{1b}[0m\u{1b}[2J", "x".repeat(60));
-        assert_eq!(shown(&text, Fold::unless(false, 3, 3)), format!("    {}…\n", "x".repeat(35)));
-        assert_eq!(shown(&text, Fold::Open), format!("    {}\n    {}␛[2J\n", "x".repeat(36), "x".repeat(24)));
+        let wrapped = format!("    {}\n    {}␛[2J\n", "x".repeat(36), "x".repeat(24));
+        assert_eq!(shown(&text, Fold::unless(false, 3, 3)), wrapped);
+        assert_eq!(shown(&text, Fold::Open), wrapped);
+    }
+
+    #[test]
+    fn a_long_line_is_folded_as_many_lines_are() {
+        insta::assert_snapshot!(shown(&"word ".repeat(100), Fold::unless(false, 1, 1)), @"
+            word word word word word word word
+            … 455 B more; --full shows it
+            word word
+        ");
+        insta::assert_snapshot!(shown(&format!("{}\nb\nc", "word ".repeat(20)), Fold::unless(false, 1, 0)), @"
+            word word word word word word word
+            … 3 more lines (69 B); --full shows them
+        ");
+        let (above, below) = ("x".repeat(36), "x".repeat(28));
+        let huge = format!("    {above}\n    … 200 KB more; --full shows it\n    {below}\n");
+        assert_eq!(shown(&"x".repeat(200_000), Fold::unless(false, 1, 1)), huge);
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Live {
         for (at, part) in message.parts.iter().enumerate() {
             let before = known.as_ref().and_then(|known| known.get(at));
             let Some(fresh) = fresh(part, before) else { continue };
-            let text = renderer.part(&fresh);
+            let text = renderer.part(&fresh, message.role);
             if text.is_empty() {
                 continue;
             }

@@ -1,6 +1,6 @@
 //! A message: its header and its parts.
 
-use scrollback::model::{DataPart, Display, Message, Part, Role, ToolPart, Usage, json};
+use scrollback::model::{DataPart, Display, FilePart, Message, Part, Role, ToolPart, Usage, json};
 use scrollback::view::tool_view::{self, SubAgent, ToolView, data_url_bytes};
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use super::tool::{self, CallLook};
 use super::{clock, divider};
 use crate::ctx::Ctx;
 use crate::terminal::paint::Paint;
-use crate::terminal::{Look, clean, markdown};
+use crate::terminal::{Look, clean, markdown, wrap};
 
 /// How messages are shown.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +71,8 @@ impl<'a> Renderer<'a> {
         let display = display(message);
         self.cwd = metadata(message, "cwd").map(str::to_owned);
         let between = message.parts.iter().take_while(|part| divider::is_before_message(part)).count();
-        let mut out: String = message.parts[..between].iter().map(|part| self.part(part) + "\n").collect();
+        let mut out: String =
+            message.parts[..between].iter().map(|part| self.part(part, message.role) + "\n").collect();
         let mut body = String::new();
         let mut after_tool = false;
         let failure = failure(message);
@@ -87,8 +88,9 @@ impl<'a> Renderer<'a> {
                     let error = serde_json::json!({"text": text.text});
                     divider::of_part("error", &error, self.ids, &self.look, self.detail).unwrap_or_default()
                 }
+                Part::File(file) => self.file(file, tool_view::attached_name(&message.parts, at)),
                 Part::Data(data) if around.moved.iter().any(|moved| data.data["record"] == **moved) => String::new(),
-                part => self.part(part),
+                part => self.part(part, message.role),
             };
             if text.is_empty() {
                 continue;
@@ -144,26 +146,23 @@ impl<'a> Renderer<'a> {
         format!("{author}  {}\n", paint.dim(&about.collect::<Vec<_>>().join(" · ")))
     }
 
-    pub(crate) fn part(&mut self, part: &Part) -> String {
+    pub(crate) fn part(&mut self, part: &Part, role: Role) -> String {
         match part {
+            // Only a model writes Markdown by design.
+            Part::Text(text) if role == Role::User => self.typed(&text.text),
             Part::Text(text) => self.prose(&text.text),
             Part::Reasoning(reasoning) => self.thinking(&reasoning.text),
             Part::Tool(call) => self.call(call),
-            Part::File(file) => {
-                let name = file.filename.as_deref().unwrap_or("file");
-                let ours = file.provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback")?.get("size"));
-                let size = ours.cloned().or_else(|| Some(data_url_bytes(&file.url)?.into()));
-                self.attached(name, &file.media_type, size.as_ref())
-            }
+            Part::File(file) => self.file(file, tool_view::attached_name(std::slice::from_ref(part), 0)),
             Part::ReasoningFile(file) => {
-                self.attached("file", &file.media_type, data_url_bytes(&file.url).map(Value::from).as_ref())
+                self.attached("", &file.media_type, data_url_bytes(&file.url).map(Value::from).as_ref())
             }
             Part::SourceUrl(source) => self.source(source.title.as_deref().unwrap_or("source"), &source.url),
             Part::SourceDocument(source) => {
                 self.source(&source.title, source.filename.as_deref().unwrap_or(&source.media_type))
             }
             Part::Custom(custom) => self.aside(&format!("[{}]", custom.kind)),
-            Part::Steering(steering) => steering.parts.iter().map(|part| self.part(part)).collect(),
+            Part::Steering(steering) => steering.parts.iter().map(|part| self.part(part, Role::User)).collect(),
             Part::StepStart => String::new(),
             Part::Data(data) => self.data(data),
             Part::Other(value) => {
@@ -207,7 +206,7 @@ impl<'a> Renderer<'a> {
     /// What a person typed, ran or saw.
     fn display(&self, display: &Display) -> String {
         match display {
-            Display::Typed { text } => self.prose(text),
+            Display::Typed { text } => self.typed(text),
             Display::Command { text } => format!("  {}\n", clean::line(text)),
             Display::Shell { text, output, exit_code } => {
                 let command = self.printed(&format!("! {text}"), |line| line.to_owned());
@@ -227,10 +226,17 @@ impl<'a> Renderer<'a> {
     /// Lines as a program printed them, as wide as the window.
     fn printed(&self, text: &str, style: impl Fn(&str) -> String) -> String {
         let (first, last) = LOCAL_LINES;
-        let is_long = text.lines().count() > first + last;
-        let fold = if is_long { Fold::unless(self.detail.full, first, last) } else { Fold::Open };
-        let indented = fold::printed(text, fold, &self.look, style);
+        let indented = fold::printed(text, Fold::unless(self.detail.full, first, last), &self.look, style);
         outdent(&indented)
+    }
+
+    /// What a person typed, line by line.
+    fn typed(&self, text: &str) -> String {
+        let text = clean::text(text.trim_matches(['\n', '\r']).trim_end()).into_owned();
+        if text.is_empty() {
+            return text;
+        }
+        indent(&(wrap::typed(&text, self.look.width.saturating_sub(2)).join("\n") + "\n"))
     }
 
     fn prose(&self, text: &str) -> String {
@@ -253,15 +259,22 @@ impl<'a> Renderer<'a> {
         out
     }
 
+    fn file(&self, file: &FilePart, name: &str) -> String {
+        let ours = file.provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback")?.get("size"));
+        let size = ours.cloned().or_else(|| Some(data_url_bytes(&file.url)?.into()));
+        self.attached(name, &file.media_type, size.as_ref())
+    }
+
     fn attached(&self, name: &str, media_type: &str, size: Option<&Value>) -> String {
         let size = match size {
             Some(Value::String(size)) => size.clone(),
-            Some(Value::Number(size)) => format!("{size} bytes"),
+            Some(Value::Number(bytes)) => fold::size(bytes.as_u64().unwrap_or(0) as usize),
             _ => String::new(),
         };
+        let unnamed = if media_type.starts_with("image/") { "image" } else { "file" };
         let known: Vec<&str> =
             [media_type, &size].into_iter().filter(|fact| !matches!(*fact, "" | "unknown")).collect();
-        let name = if name.is_empty() { "file" } else { name };
+        let name = if name.is_empty() { unnamed } else { name };
         let about = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
         self.aside(&format!("⎘ {name}{about}"))
     }

@@ -1,5 +1,6 @@
 //! Sessions, messages, trees and tables as text, and JSON that is safe on a terminal.
 
+mod asked;
 pub(crate) mod change;
 pub(crate) mod clock;
 pub(crate) mod divider;

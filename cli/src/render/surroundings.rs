@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use scrollback::model::{Body, Display, Kind, Part, Role, Usage};
 use scrollback::view::Conversation;
-use scrollback::view::tool_view::data_url_bytes;
+use scrollback::view::tool_view::{attached_name, data_url_bytes, size_text};
 
 use super::message::Around;
 use super::transcript::Transcript;
@@ -111,7 +111,7 @@ fn files(transcript: &Transcript<'_>, range: Range<usize>) -> Result<BTreeMap<us
             };
             match &content.display {
                 Some(Display::Notification { text }) => lines.push(format!("⎘ {text}")),
-                _ => lines.extend(content.parts.iter().filter_map(file)),
+                _ => lines.extend((0..content.parts.len()).filter_map(|at| file(&content.parts, at))),
             }
         }
     }
@@ -119,8 +119,8 @@ fn files(transcript: &Transcript<'_>, range: Range<usize>) -> Result<BTreeMap<us
 }
 
 /// A file that came along: its name, its type and its size.
-fn file(part: &Part) -> Option<String> {
-    let Part::File(file) = part else { return None };
-    let size = data_url_bytes(&file.url).map(|bytes| format!(", {bytes} bytes")).unwrap_or_default();
-    Some(format!("⎘ {} ({}{size})", file.filename.as_deref().unwrap_or("file"), file.media_type))
+fn file(parts: &[Part], at: usize) -> Option<String> {
+    let Part::File(file) = parts.get(at)? else { return None };
+    let size = data_url_bytes(&file.url).map(|bytes| format!(", {}", size_text(bytes))).unwrap_or_default();
+    Some(format!("⎘ {} ({}{size})", attached_name(parts, at), file.media_type))
 }

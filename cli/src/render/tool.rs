@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
-use scrollback::model::{ToolPart, ToolState};
+use scrollback::model::{ToolPart, ToolState, json};
 use scrollback::view::tool_view::{Ending, ShellRun, SubAgent, ToolView, ending, result_text};
 use serde_json::Value;
 
-use super::fields;
 use super::fold::{self, Fold, INDENT};
-use super::{change, clock, plural};
+use super::{asked, change, clock, fields};
 use crate::terminal::paint::Paint;
 use crate::terminal::{Look, clean, markdown, width, wrap};
 
@@ -35,12 +34,15 @@ pub(crate) fn render(call: &ToolPart, view: &ToolView<'_>, how: &CallLook<'_>) -
     match view {
         ToolView::Shell(run) => shell(call, run, how),
         ToolView::Change(changes) => {
-            let counted = change::counted(changes.files.iter());
+            // What failed has changed nothing.
+            let has_failed = ending(call) == Ending::Failed;
+            let counted = if has_failed { String::new() } else { change::counted(changes.files.iter()) };
             let title = head(call, &change::subject(changes, how), &[counted], how);
-            let has_failed = ending(call) == Ending::Failed && !how.full;
-            let shown = if has_failed { String::new() } else { change::lines(changes, how) };
+            let shown = if has_failed && !how.full { String::new() } else { change::lines(changes, how) };
             title + &shown + &failure(call, how)
         }
+        ToolView::Plan { text } => asked::plan(call, text, how),
+        ToolView::Questions { questions } => asked::questions(call, questions, how),
         ToolView::Todos { .. } | ToolView::SubAgent(_) | ToolView::Other => other(call, how),
     }
 }
@@ -49,7 +51,7 @@ pub(crate) fn render(call: &ToolPart, view: &ToolView<'_>, how: &CallLook<'_>) -
 fn shell(call: &ToolPart, run: &ShellRun<'_>, how: &CallLook<'_>) -> String {
     let (paint, ended) = (how.paint(), ending(call));
     let code = run.exit_code.filter(|code| *code != 0 || how.full).map(|code| format!("exit code {code}"));
-    let state = state(call, &[code.unwrap_or_default()], how);
+    let state = state(call, word(call, how), &[code.unwrap_or_default()], how);
     let command = clean::text(run.command.trim()).into_owned();
     let ranges = wrap::code(&command, how.look.code.saturating_sub(6).max(1));
     let shown = if how.full { ranges.len() } else { COMMAND_LINES.min(ranges.len()) };
@@ -75,14 +77,15 @@ fn shell(call: &ToolPart, run: &ShellRun<'_>, how: &CallLook<'_>) -> String {
     if ended == Ending::Denied { out + &failure(call, how) } else { out }
 }
 
-/// One line with the most important argument; with `--full` all arguments and the result.
+/// The most important arguments and the start of the result; with `--full` all of both.
 fn other(call: &ToolPart, how: &CallLook<'_>) -> String {
     let result = call.output().map(|output| shown_result(call).unwrap_or_else(|| result_text(output)));
     let result = result.unwrap_or_default();
     let described = || about(call, "description").unwrap_or_default().to_owned();
-    let subject = fields::summary(call.input()).map_or_else(described, |subject| how.relative(&subject).to_owned());
     if !how.full {
-        return head(call, &subject, &[in_brief(&result)], how) + &failure(call, how);
+        let subject = fields::summary(call.input(), |path| how.relative(path)).unwrap_or_else(described);
+        let (in_head, below) = in_brief(&result, how);
+        return head(call, &subject, &[in_head], how) + &below + &failure(call, how);
     }
     let mut out = head(call, "", std::slice::from_ref(&call.call_id), how);
     out.extend(
@@ -95,18 +98,31 @@ fn other(call: &ToolPart, how: &CallLook<'_>) -> String {
     out + &opened(call, &result, how) + &failure(call, how)
 }
 
-/// The first line of a short result, or the size of a long one.
-fn in_brief(result: &str) -> String {
-    const SHORT_COLUMNS: usize = 48;
+/// A short result for the first line of the call, or the first rows of a longer one.
+fn in_brief(result: &str, how: &CallLook<'_>) -> (String, String) {
+    const SHORT_BYTES: usize = 48;
+    const PREVIEW_LINES: usize = 3;
+    let mut in_brief = String::new();
+    if let Some(json) = parsed(result) {
+        fields::brief(&mut in_brief, &json, 0);
+    }
+    let result = if in_brief.is_empty() { result } else { &in_brief };
     let mut lines = result.lines().filter(|line| !line.trim().is_empty());
     match (lines.next(), lines.next()) {
-        (None, _) => String::new(),
-        (Some(line), None) if line.len() <= SHORT_COLUMNS => format!("→ {}", line.trim()),
-        _ => match result.lines().count() {
-            1 => fold::size(result.len()),
-            lines => format!("{} ({})", plural(lines as u64, "line"), fold::size(result.len())),
-        },
+        (None, _) => (String::new(), String::new()),
+        (Some(line), None) if line.len() <= SHORT_BYTES => (format!("→ {}", line.trim()), String::new()),
+        _ => {
+            let fold = Fold::To { first: PREVIEW_LINES, last: 0 };
+            (String::new(), fold::printed(result, fold, &how.look, |line| how.paint().dim(line)))
+        }
     }
+}
+
+/// A result that is JSON: fields are easier to read.
+fn parsed(result: &str) -> Option<Value> {
+    const LIMIT_BYTES: usize = 100_000;
+    let is_json = result.starts_with(['{', '[']) && result.len() <= LIMIT_BYTES;
+    if is_json { json::parse(result).ok() } else { None }
 }
 
 /// A result, as Markdown where the agent asks for it.
@@ -116,6 +132,9 @@ fn opened(call: &ToolPart, result: &str, how: &CallLook<'_>) -> String {
     if is_markdown && result.len() <= MARKDOWN_LIMIT_BYTES {
         let rendered = markdown::render(result, &how.look.beside(INDENT.len()));
         return rendered.lines().map(|line| format!("{INDENT}{line}\n")).collect();
+    }
+    if let Some(json) = parsed(result) {
+        return fields::aligned(&json, &how.look);
     }
     fold::printed(result, Fold::Open, &how.look, |line| how.paint().dim(line))
 }
@@ -141,18 +160,27 @@ pub(crate) fn sub_agent(call: &ToolPart, agent: &SubAgent<'_>, last_words: Optio
 
 /// The first line of a call: `✓ Read  cart.py · ok · 7 lines`.
 pub(crate) fn head(call: &ToolPart, subject: &str, facts: &[String], how: &CallLook<'_>) -> String {
+    head_saying(word(call, how), call, subject, facts, how)
+}
+
+/// The same with another word for how the call ended.
+pub(super) fn head_saying(word: &str, call: &ToolPart, subject: &str, facts: &[String], how: &CallLook<'_>) -> String {
     let name = clean::line(&label(call)).into_owned();
-    let state = state(call, facts, how);
+    let state = state(call, word, facts, how);
     let room = how.look.code.saturating_sub(4 + width::of(&name) + 2 + width::of(&state.0) + 1);
     let subject = fold::cut(&subject.replace('\n', " "), room);
     let subject = if subject.is_empty() { subject } else { format!("  {subject}") };
     format!("  {} {}{subject} {}\n", how.mark(call), how.paint().bold(&name), state.1)
 }
 
-/// How a call ended, and more facts, plain and painted.
-fn state(call: &ToolPart, facts: &[String], how: &CallLook<'_>) -> (String, String) {
+/// How a call ended, in a word.
+pub(super) fn word(call: &ToolPart, how: &CallLook<'_>) -> &'static str {
     let ended = ending(call);
-    let word = if how.live && ended == Ending::NoResult { Ending::Running.name() } else { ended.name() };
+    if how.live && ended == Ending::NoResult { Ending::Running.name() } else { ended.name() }
+}
+
+/// How a call ended, and more facts, plain and painted.
+fn state(call: &ToolPart, word: &str, facts: &[String], how: &CallLook<'_>) -> (String, String) {
     let took = noted(call, "durationMs").and_then(Value::as_u64).filter(|ms| *ms >= 1000).map(clock::span);
     let facts: String = took
         .iter()
@@ -161,7 +189,7 @@ fn state(call: &ToolPart, facts: &[String], how: &CallLook<'_>) -> (String, Stri
         .map(|fact| format!(" · {}", clean::line(fact)))
         .collect();
     let paint = how.paint();
-    let painted = match ended {
+    let painted = match ending(call) {
         Ending::Ok => paint.dim(&format!("· {word}")),
         Ending::Failed | Ending::Denied => format!("{} {}", paint.dim("·"), paint.red(word)),
         Ending::Running | Ending::Waiting | Ending::NoResult => format!("{} {}", paint.dim("·"), paint.yellow(word)),
@@ -170,7 +198,7 @@ fn state(call: &ToolPart, facts: &[String], how: &CallLook<'_>) -> (String, Stri
 }
 
 /// Why a call failed or was refused.
-fn failure(call: &ToolPart, how: &CallLook<'_>) -> String {
+pub(super) fn failure(call: &ToolPart, how: &CallLook<'_>) -> String {
     let why = match &call.state {
         ToolState::OutputError { error_text, .. } => error_text,
         ToolState::OutputDenied { approval, .. } | ToolState::ApprovalResponded { approval, .. } => {
@@ -180,17 +208,11 @@ fn failure(call: &ToolPart, how: &CallLook<'_>) -> String {
     };
     let tagged = why.trim().strip_prefix("<tool_use_error>").and_then(|why| why.strip_suffix("</tool_use_error>"));
     let why = tagged.unwrap_or(why);
-    let paint = how.paint();
-    let room = how.look.width.saturating_sub(INDENT.len()).max(1);
     let (first, last) = OUTPUT_LINES;
-    // An error is prose: it is wrapped, where an output is cut.
-    let clean = clean::text(&why[..why.floor_char_boundary(ERROR_LIMIT_BYTES)]).into_owned();
-    let rows: Vec<&str> = wrap::prose(&clean, room).into_iter().map(|range| &clean[range]).collect();
-    fold::printed(&rows.join("\n"), Fold::unless(how.full, first, last), &how.look, |line| paint.red(line))
+    // An error is prose, however wide the window is.
+    let look = Look { code: how.look.width, ..how.look };
+    fold::printed(why, Fold::unless(how.full, first, last), &look, |line| how.paint().red(line))
 }
-
-/// More of an error is never read; `--json` prints all of it.
-const ERROR_LIMIT_BYTES: usize = 100_000;
 
 impl CallLook<'_> {
     pub(crate) fn paint(&self) -> Paint {
@@ -288,7 +310,7 @@ mod tests {
         assert!(!shown(&markdown, &FULL).contains("**"));
         let mut without_input = call(json!({"description": "Lists files"}));
         without_input.state = ToolState::done(json!({}), json!("one\ntwo\n"));
-        assert_eq!(shown(&without_input, &FOLDED), "  ✓ read_file  Lists files · ok · 2 lines (8 B)\n");
+        assert_eq!(shown(&without_input, &FOLDED), "  ✓ read_file  Lists files · ok\n    one\n    two\n");
     }
 
     #[test]
@@ -305,6 +327,64 @@ mod tests {
     }
 
     #[test]
+    fn a_long_error_is_wrapped_and_not_cut() {
+        let error = format!("Exit code 1\nError: {}the end", "very long ".repeat(20));
+        let failed = ToolPart { state: ToolState::failed(json!({"command": "make"}), error), ..call(json!({})) };
+        let shown = shown(&failed, &FOLDED);
+        assert!(shown.ends_with(" the end\n") && !shown.contains('…'), "{shown}");
+        assert!(shown.lines().all(|line| width::of(line) <= 80), "{shown}");
+    }
+
+    #[test]
+    fn a_call_of_any_other_tool_shows_its_arguments_and_the_start_of_its_result() {
+        let mut other = call(json!({}));
+        let input = json!({"pattern": "def total", "path": "/w/src", "opts": {"deep": [1, {"a": "q\"t"}]}});
+        other.state = ToolState::done(input, json!("a\nb\nc\nd\ne\n"));
+        insta::assert_snapshot!(shown(&other, &FOLDED), @"
+          ✓ read_file  def total in src · ok
+            a
+            b
+            c
+            … 2 more lines (3 B); --full shows them
+        ");
+        insta::assert_snapshot!(shown(&other, &FULL), @r#"
+          ✓ read_file · ok · c1
+            pattern  def total
+            path     /w/src
+            opts
+              deep
+                - 1
+                - a  q"t
+            →
+            a
+            b
+            c
+            d
+            e
+        "#);
+        other.state = ToolState::done(
+            json!({"sql": "select *\nfrom t"}),
+            json!(r#"{"rows":[{"id":1,"name":"x"},{"id":2,"name":"y"}],"n":2}"#),
+        );
+        insta::assert_snapshot!(shown(&other, &FOLDED), @"
+          ✓ read_file  sql: select * from t · ok
+            {rows: [{id: 1, name: x}, {id: 2, name: y}], n: 2}
+        ");
+        insta::assert_snapshot!(shown(&other, &FULL), @"
+          ✓ read_file · ok · c1
+            sql  select *
+                 from t
+            →
+            rows
+              - id    1
+                name  x
+              - id    2
+                name  y
+            n     2
+        ");
+    }
+
+    #[test]
     fn an_edit_is_a_difference() {
         let mut edit = call(json!({}));
         edit.state = ToolState::done(
@@ -314,9 +394,6 @@ mod tests {
         assert_eq!(shown(&edit, &FOLDED), "  ✓ read_file  a␇.txt · ok · +1 −1\n      x\n    - b\n    + B\n");
         let error = "<tool_use_error>String to replace not found in file.</tool_use_error>";
         edit.state = ToolState::failed(json!({"file_path": "a", "old_string": "x", "new_string": "y"}), error);
-        assert_eq!(
-            shown(&edit, &FOLDED),
-            "  ✗ read_file  a · failed · +1 −1\n    String to replace not found in file.\n"
-        );
+        assert_eq!(shown(&edit, &FOLDED), "  ✗ read_file  a · failed\n    String to replace not found in file.\n");
     }
 }

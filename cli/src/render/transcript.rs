@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::Range;
 
-use scrollback::model::Usage;
+use scrollback::model::{Role, Usage};
 use scrollback::session::{Branch, Gap, HeadKind, Session};
 use scrollback::view::Conversation;
 
@@ -74,7 +74,7 @@ impl Transcript<'_> {
                 continue;
             }
             for divider in surroundings.dividers_before(at) {
-                writeln!(out, "{}", renderer.part(divider))?;
+                writeln!(out, "{}", renderer.part(divider, Role::System))?;
             }
             let mut around = surroundings.of(at, self.conversation);
             around.under.extend(reactions.under(at));

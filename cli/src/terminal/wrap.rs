@@ -1,6 +1,6 @@
-//! Line breaking: between words for prose, at the edge for code.
+//! Line breaking: between words for prose, outputs and what a person typed, at the edge for code.
 //!
-//! Both return byte ranges of the text, in linear time. A character wider than the room gets its own line.
+//! All take linear time; most return byte ranges of the text. A character wider than the room gets its own line.
 
 use std::ops::Range;
 
@@ -61,6 +61,52 @@ pub(crate) fn code(text: &str, columns: usize) -> Vec<Range<usize>> {
         start = position + 1;
     }
     lines
+}
+
+/// Lines of an output: every line of the text, broken after a space where it is too long, or at the edge of a long word.
+pub(crate) fn output(text: &str, columns: usize) -> Vec<Range<usize>> {
+    let mut lines = Vec::new();
+    let mut start = 0;
+    for line in text.split('\n') {
+        let mut position = start;
+        let mut used = 0;
+        // Where the next row may start, and what is used up to there.
+        let mut gap = (start, 0);
+        for (atom, wide) in width::atoms(line) {
+            if atom != " " && used + wide > columns && start < position {
+                // A row that is nearly empty is harder to read than a broken word.
+                let (end, before) = if gap.1 * 2 > columns { gap } else { (position, used) };
+                lines.push(start..end);
+                start = end;
+                used -= before;
+                gap = (start, 0);
+            }
+            used += wide;
+            position += atom.len();
+            if atom == " " {
+                gap = (position, used);
+            }
+        }
+        lines.push(start..position);
+        start = position + 1;
+    }
+    lines
+}
+
+/// Lines as they were typed: every line of the text with its own indentation, broken between words where it is too long.
+pub(crate) fn typed(text: &str, columns: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    for line in text.split('\n') {
+        let words = line.trim_start_matches(' ');
+        // A deeper indentation would leave no room for the words.
+        let indent = " ".repeat((line.len() - words.len()).min(columns / 2));
+        if words.is_empty() {
+            rows.push(String::new());
+        }
+        let ranges = prose(words, columns.saturating_sub(indent.len()).max(1));
+        rows.extend(ranges.into_iter().map(|range| format!("{indent}{}", &words[range])));
+    }
+    rows
 }
 
 struct Line {
@@ -137,6 +183,35 @@ mod tests {
         [efgh]
         [ij k]
         ");
+    }
+
+    #[test]
+    fn an_output_breaks_after_a_space_and_keeps_all_of_it() {
+        let text = "error: cannot open   x\n\n  /a/very/long/path/name y";
+        insta::assert_snapshot!(show(text, output(text, 12)), @"
+        [error: ]
+        [cannot open   ]
+        [x]
+        []
+        [  /a/very/lo]
+        [ng/path/name ]
+        [y]
+        ");
+    }
+
+    #[test]
+    fn typed_lines_stay_lines_and_hang_below_their_indentation() {
+        let text = "def __init__(self):\n    self.total = round(price, 2)\n\n  - *one* two  \n世";
+        insta::assert_snapshot!(typed(text, 20).iter().map(|row| format!("[{row}]\n")).collect::<String>(), @"
+        [def __init__(self):]
+        [    self.total =]
+        [    round(price, 2)]
+        []
+        [  - *one* two]
+        [世]
+        ");
+        assert_eq!(typed(&format!("{}x", " ".repeat(90)), 20), [format!("{}x", " ".repeat(10))]);
+        assert_eq!(typed("", 0), [""]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use crate::view::answers::{
 };
 use crate::view::conversation::Conversation;
 use crate::view::listing::{self, Depth};
+use crate::view::tool_view::attached_name;
 
 /// How much a list shows of a prompt, and a tree of a record.
 pub(crate) const PREVIEW_CHARS: usize = 200;
@@ -194,22 +195,27 @@ impl Session {
         }
     }
 
-    /// The first prompt that a person typed: not a reaction, a picture alone, or text that an agent wrapped in a tag.
+    /// The first prompt that a person typed: not a reaction, or text that an agent wrapped in a tag. A picture alone is its name.
     fn first_prompt(&self) -> Result<Option<String>> {
         // Lists do not read other sessions' files, so its own prompts come before inherited ones.
         let rank = |record: &RecordRef<'_>| (record.is_sidechain(), record.is_inherited());
         let mut prompts: Vec<_> = self.records().filter(|record| record.kind() == Kind::User).collect();
         prompts.sort_by_key(rank);
-        let mut found = None;
+        let (mut found, mut file) = (None, None);
         for prompt in prompts.into_iter().take(PROMPTS_LOOKED_AT) {
-            let text = text_of(&prompt.body()?);
+            let body = prompt.body()?;
+            let text = text_of(&body);
+            file = file.or_else(|| first_file(&body));
             let (is_wrapped, text) = (is_wrapped(&text), shorten(&text, PREVIEW_CHARS));
             if !text.is_empty() && !is_wrapped {
                 return Ok(Some(text));
             }
             found = found.or(Some(text).filter(|text| !text.is_empty()));
         }
-        if found.is_some() { Ok(found) } else { self.first_command() }
+        match found.or(file) {
+            None => self.first_command(),
+            found => Ok(found),
+        }
     }
 
     /// The first command that a person ran.
@@ -284,6 +290,13 @@ pub(crate) fn text_of(body: &Body) -> String {
         Body::Rewind(rewind) => rewind.reason.clone().unwrap_or_default(),
         Body::Snapshot(_) | Body::Restore(_) | Body::Header(_) | Body::Other(_) => String::new(),
     }
+}
+
+/// The name of the first file of a prompt.
+fn first_file(body: &Body) -> Option<String> {
+    let parts = &body.content()?.parts;
+    let at = parts.iter().position(|part| matches!(part, Part::File(_)))?;
+    Some(shorten(attached_name(parts, at), PREVIEW_CHARS))
 }
 
 /// Whether an agent wrapped the text in tags: its own command or context, not a typed prompt.

@@ -1,4 +1,5 @@
-//! What a tool call does, as people see it: it runs a command, changes files, updates the task list, starts a sub-agent, or does anything else.
+//! What a tool call does, as people see it: it runs a command, changes files, updates the task list, starts a sub-agent,
+//! asks a person, or does anything else.
 //!
 //! The shape of the input decides, not the name of the tool: agents call the same thing differently, and a converted session keeps the names
 //! of its source. Everything is borrowed from the call, and a change has a limited number of lines, however large the call is.
@@ -6,6 +7,7 @@
 mod change;
 mod diff;
 mod patch;
+mod question;
 mod result;
 mod shell;
 
@@ -13,7 +15,8 @@ mod shell;
 mod tests;
 
 pub use change::{Changes, DiffLine, FileAction, FileChange, Hunk, Sign};
-pub use result::{data_url_bytes, result_text};
+pub use question::{Choice, Question};
+pub use result::{attached_name, data_url_bytes, result_text, size_text};
 pub use shell::ShellRun;
 
 use serde::Serialize;
@@ -37,6 +40,16 @@ pub enum ToolView<'a> {
     },
     /// It starts a sub-agent.
     SubAgent(SubAgent<'a>),
+    /// It asks a person to agree to a plan.
+    Plan {
+        /// The plan, in Markdown.
+        text: &'a str,
+    },
+    /// It asks a person questions.
+    Questions {
+        /// In their order.
+        questions: Vec<Question<'a>>,
+    },
     /// Anything else.
     Other,
 }
@@ -116,6 +129,12 @@ impl<'a> ToolView<'a> {
         if let Some(items) = todos(input) {
             return ToolView::Todos { items };
         }
+        if let Some(text) = plan(input) {
+            return ToolView::Plan { text };
+        }
+        if let Some(questions) = question::of(call, input) {
+            return ToolView::Questions { questions };
+        }
         sub_agent(call, input).map_or(ToolView::Other, ToolView::SubAgent)
     }
 }
@@ -158,6 +177,12 @@ pub fn todo(item: &Value) -> Option<TodoItem<'_>> {
         _ => TodoStatus::Pending,
     };
     Some(TodoItem { text, status })
+}
+
+/// `{"plan": "…"}`: a text, not the name of a plan among other arguments.
+fn plan(input: &Map<String, Value>) -> Option<&str> {
+    let text = input.get("plan")?.as_str()?;
+    (text.trim().contains('\n') || input.len() == 1).then_some(text)
 }
 
 /// A call that started a session, or whose input is a prompt for another agent.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::model::json;
+use crate::model::message::Part;
 
 /// A result as text: a string, the pieces of a list with files named, or else JSON.
 pub fn result_text(output: &Value) -> Cow<'_, str> {
@@ -19,24 +20,60 @@ pub fn result_text(output: &Value) -> Cow<'_, str> {
     }
 }
 
+/// The name of an attached file among the parts of its message: its own, the one in the tag that Codex puts before a picture
+/// (`<image name=[Image #1] path="/w/red.png">`), or what it is.
+pub fn attached_name(parts: &[Part], at: usize) -> &str {
+    let Some(Part::File(file)) = parts.get(at) else { return "file" };
+    let tagged = || {
+        let tag = parts.get(at.checked_sub(1)?)?.as_text()?.trim();
+        let (_, path) = tag.strip_prefix("<image name=")?.strip_suffix("\">")?.split_once("path=\"")?;
+        path.rsplit(['/', '\\']).next()
+    };
+    let name = file.filename.as_deref().or_else(tagged).filter(|name| !name.is_empty());
+    name.unwrap_or(if file.media_type.starts_with("image/") { "image" } else { "file" })
+}
+
 /// The number of bytes in a `data:` URL, by its length: nothing is decoded.
 pub fn data_url_bytes(url: &str) -> Option<usize> {
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
     if !head.ends_with(";base64") {
         return Some(data.len());
     }
+    Some(base64_bytes(data))
+}
+
+fn base64_bytes(data: &str) -> usize {
     let digits = data.trim_end_matches('=').len();
-    Some(digits / 4 * 3 + (digits % 4).saturating_sub(1))
+    digits / 4 * 3 + (digits % 4).saturating_sub(1)
+}
+
+/// A number of bytes for people.
+pub fn size_text(bytes: usize) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.0} KB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
 }
 
 fn piece(piece: &Value) -> Option<Cow<'_, str>> {
     let text = |key: &str| piece.get(key).and_then(Value::as_str);
     match text("type")? {
-        "text" => text("text").map(Cow::from),
-        "file" => {
-            let size = data_url_bytes(text("url")?).map(|bytes| format!(", {bytes} bytes"));
-            Some(format!("[file: {}{}]", text("mediaType")?, size.unwrap_or_default()).into())
+        "text" | "input_text" | "output_text" => text("text").map(Cow::from),
+        "file" => Some(file(text("mediaType")?, data_url_bytes(text("url")?)).into()),
+        // The image blocks of the Responses API, of MCP and of the Messages API.
+        "input_image" => Some(file("image/", data_url_bytes(text("image_url")?)).into()),
+        "image" => {
+            let data = text("data").or_else(|| piece.get("source")?.get("data")?.as_str())?;
+            Some(file("image/", Some(base64_bytes(data))).into())
         }
         _ => None,
     }
+}
+
+/// `[image, 75 B]`
+fn file(media_type: &str, bytes: Option<usize>) -> String {
+    let what = if media_type.starts_with("image/") { "image" } else { media_type };
+    let size = bytes.map(|bytes| format!(", {}", size_text(bytes)));
+    format!("[{what}{}]", size.unwrap_or_default())
 }

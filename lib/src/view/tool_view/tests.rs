@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
+use crate::model::message::{FilePart, Part};
 
 fn done(input: Value, output: Value) -> ToolPart {
     ToolPart::dynamic("any", "c1", ToolState::done(input, output))
@@ -208,9 +209,71 @@ fn large_changes_are_limited() {
 #[test]
 fn files_in_a_result_are_named() {
     let result = json!([{"type": "text", "text": "a"}, {"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,AAAAAA=="}]);
-    assert_eq!(result_text(&result), "a\n[file: image/png, 4 bytes]");
+    assert_eq!(result_text(&result), "a\n[image, 4 B]");
+    let blocks = json!([
+        {"type": "input_image", "image_url": "data:image/png;base64,AAAA", "detail": "high"},
+        {"type": "image", "mimeType": "image/png", "data": "AAAAAA"},
+        {"type": "image", "source": {"type": "base64", "data": "AAAA"}},
+        {"type": "file", "mediaType": "application/pdf", "url": "https://example.org/a.pdf"},
+    ]);
+    assert_eq!(result_text(&blocks), "[image, 3 B]\n[image, 4 B]\n[image, 3 B]\n[application/pdf]");
+    assert_eq!([999, 39_321, 39_321_448].map(size_text), ["999 B", "39 KB", "39.3 MB"]);
     for (data, bytes) in [("", 0), ("AA==", 1), ("AAA=", 2), ("AAAA", 3), ("AAAAAA", 4)] {
         assert_eq!(data_url_bytes(&format!("data:x/y;base64,{data}")), Some(bytes), "{data}");
     }
     assert_eq!((data_url_bytes("data:,abc"), data_url_bytes("https://example.org/a.png")), (Some(3), None));
+}
+
+#[test]
+fn a_plan_is_a_text_and_not_the_name_of_one() {
+    let plan = |input: Value| matches!(ToolView::of(&done(input, json!("ok"))), ToolView::Plan { .. });
+    assert!(plan(json!({"plan": "# Plan\n\n1. Do it", "planFilePath": "p.md"})) && plan(json!({"plan": "Do it"})));
+    assert!(!plan(json!({"plan": "pro", "user": "ada"})));
+}
+
+#[test]
+fn answers_are_found_in_what_each_agent_tells_the_model() {
+    let input = json!({"questions": [
+        {"question": "Which rounding?", "header": "Rounding", "id": "r", "options": [{"label": "Half up", "description": "d"}, {"label": "Half even"}]},
+        {"question": "Which tests?", "header": "Tests", "id": "t", "options": [{"label": "A"}, {"label": "B"}, {"label": "C"}]},
+    ]});
+    let answers = |output: Value| {
+        let call = done(input.clone(), output);
+        let ToolView::Questions { questions } = ToolView::of(&call) else { panic!("questions") };
+        let shown = questions.iter().map(|question| {
+            let chosen = question.options.iter().filter(|option| option.is_chosen).map(|option| option.label);
+            let other = question.other.iter().map(|other| format!("other: {other}"));
+            chosen.map(str::to_owned).chain(other).collect::<Vec<_>>().join("|")
+        });
+        shown.collect::<Vec<_>>().join(" / ")
+    };
+    let claude = r#"Your questions have been answered: "Which rounding?"="Half up", "Which tests?"="A, C". You can now continue."#;
+    assert_eq!(answers(json!(claude)), "Half up / A|C");
+    assert_eq!(
+        answers(json!(r#"User: "Which rounding?"="the "other" one". You"#)),
+        r#"other: the "other / "#,
+        "a limit"
+    );
+    assert_eq!(
+        answers(json!(r#"{"answers":{"r":{"answers":["Half even"]},"t":{"answers":["B","x"]}}}"#)),
+        "Half even / B|other: x"
+    );
+    assert_eq!(answers(json!({"answers": {"0": "Half up", "1": ["A", "B"]}})), "Half up / A|B");
+    assert_eq!(answers(json!("User has answered:\n\n**Rounding**: Half up\n**Tests**: none")), "Half up / other: none");
+    assert_eq!(answers(json!("no idea")), " / ");
+    assert!(matches!(ToolView::of(&done(json!({"questions": ["x"]}), json!(""))), ToolView::Other));
+    assert!(matches!(ToolView::of(&done(json!({"questions": []}), json!(""))), ToolView::Other));
+}
+
+#[test]
+fn an_attached_file_has_a_name() {
+    let mut parts = vec![Part::text(r#"<image name=[Image #1] path="/w/red.png">"#), Part::file("image/png", "data:,")];
+    assert_eq!(attached_name(&parts, 1), "red.png");
+    parts[0] = Part::text("<image name=[Image #1]>");
+    assert_eq!(attached_name(&parts, 1), "image");
+    assert_eq!(attached_name(&[Part::file("text/plain", "")], 0), "file");
+    assert_eq!(
+        attached_name(&[Part::File(FilePart { filename: Some("a.txt".to_owned()), ..FilePart::default() })], 0),
+        "a.txt"
+    );
 }
