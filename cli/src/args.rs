@@ -125,7 +125,7 @@ pub(crate) struct Global {
     /// Include only sessions of this directory's project
     #[arg(long, global = true, value_name = "DIR", help_heading = "Scope", conflicts_with = "all")]
     pub(crate) project: Option<PathBuf>,
-    /// Include only this agent's sessions, and read files in its format
+    /// Include only this agent's sessions (claude, codex, qwen, …), and read files in its format
     #[arg(long, global = true, value_name = "NAME", help_heading = "Scope")]
     pub(crate) dialect: Option<String>,
     /// Search this store instead of the default locations

@@ -563,3 +563,19 @@ fn a_line_that_mentions_titles_often_does_not_hide_the_title() {
     assert_eq!(fs::read_to_string(path).unwrap().matches("High water").count(), 1);
     assert_eq!(listed[0]["title"], "High water", "{}", listed[0]);
 }
+
+#[test]
+fn short_names_of_dialects_are_known_and_unknown_ones_list_those_that_are() {
+    let env = TestEnv::new();
+    let full = env.run(&["--demo", "list", "--dialect", "claude-code", "--json"]).out;
+    assert!(full.contains("claude-code"), "{full}");
+    assert_eq!(env.run(&["--demo", "list", "--dialect", "claude", "--json"]).out, full);
+    let newest = env.run(&["--demo", "show", "qwen:@", "--json"]).json();
+    assert_eq!(newest["session"]["dialect"], "qwen-code");
+    let converted = env.run(&["--demo", "convert", "codex:@", "--to", "claude", "-o", "-"]);
+    assert!(converted.out.contains("\"sessionId\""), "{}", converted.err);
+    for unknown in [&["show", "gemini:@"][..], &["list", "--dialect", "gemini"], &["convert", "@", "--to", "gemini"]] {
+        let failed = env.run(unknown).err;
+        assert!(failed.contains("native, claude-code, codex, qwen-code"), "{unknown:?}: {failed}");
+    }
+}

@@ -1,8 +1,9 @@
 //! Finds the session and the record that an argument names, and explains why there is none.
 
+use scrollback::dialect;
 use scrollback::model::Error;
 use scrollback::session::{RecordRef, Session};
-use scrollback::view::find::{Location, Lookup, Match, NameError, SessionName};
+use scrollback::view::find::{Location, Lookup, Match, NameError, Places, SessionName};
 
 use super::located::Located;
 use super::scope;
@@ -25,7 +26,15 @@ pub(crate) fn resolve(name: &SessionName, global: &Global, ctx: &mut Ctx) -> Res
     for error in unreadable {
         ctx.warn(&error.into())?;
     }
-    let named = resolved?;
+    let named = resolved.map_err(|error| match error {
+        NameError::TooFew { count: 0, hidden: 0, .. } => {
+            let of_dialect = name.typed().split_once(':').and_then(|(dialect, _)| dialect::named(dialect));
+            let searched = scope::searched(&Places { dialect: of_dialect.or(places.dialect), ..places.clone() });
+            let hint = format!("{searched}; run `scrollback --demo list` to see the bundled demo sessions");
+            Failure::new(FailureKind::NotFound, error.to_string()).hint(hint)
+        }
+        error => error.into(),
+    })?;
     let located = match named.location {
         Location::Source(source) => Located::Source(source),
         Location::Pipe(path) => Located::from_pipe(&path, places.dialect)?,
@@ -51,6 +60,7 @@ impl From<NameError> for Failure {
         let message = error.to_string();
         let (kind, hint) = match error {
             NameError::Read(error) => return error.into(),
+            NameError::NotFound(name) if names_unknown_dialect(&name) => (FailureKind::Usage, scope::known_dialects()),
             NameError::NotFound(_) => (FailureKind::NotFound, "run `scrollback list --all` to see every id".to_owned()),
             NameError::NeedsSlash(name) => {
                 (FailureKind::NotFound, format!("use ./{name} for the file or folder of that name in this directory"))
@@ -78,6 +88,12 @@ impl From<NameError> for Failure {
         };
         Failure::new(kind, message).hint(hint)
     }
+}
+
+/// Whether it is `NAME:@` of no dialect.
+fn names_unknown_dialect(name: &str) -> bool {
+    name.split_once(':')
+        .is_some_and(|(dialect, rest)| rest.starts_with('@') && dialect::named(dialect).is_none())
 }
 
 /// How to name one of the matches.

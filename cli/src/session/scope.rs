@@ -1,7 +1,7 @@
 //! Which sessions a command uses: those of this project, unless an option changes that.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use scrollback::dialect::{self, Dialect};
@@ -81,11 +81,45 @@ pub(crate) fn scope(global: &Global, ctx: &Ctx) -> Result<Scope, Failure> {
 /// The dialect that `--dialect` names.
 pub(crate) fn dialect(global: &Global) -> Result<Option<&'static dyn Dialect>, Failure> {
     let Some(name) = &global.dialect else { return Ok(None) };
-    dialect::named(name).map(Some).ok_or_else(|| {
-        let known: Vec<&str> = dialect::all().iter().map(|dialect| dialect.name()).collect();
-        Failure::new(FailureKind::Usage, format!("unknown dialect {name:?}"))
-            .hint(format!("use one of: {}", known.join(", ")))
-    })
+    dialect::named(name)
+        .map(Some)
+        .ok_or_else(|| Failure::new(FailureKind::Usage, format!("unknown dialect {name:?}")).hint(known_dialects()))
+}
+
+/// The names that `--dialect` and `DIALECT:` take.
+pub(crate) fn known_dialects() -> String {
+    let known: Vec<&str> = dialect::all().iter().map(|dialect| dialect.name()).collect();
+    format!("use one of: {}", known.join(", "))
+}
+
+/// The folders that are searched, by dialect: first what other agents write, then our own.
+pub(crate) fn folders(places: &Places) -> Vec<Vec<String>> {
+    let home = &places.home.dir;
+    let name = |root: PathBuf| match root.strip_prefix(home) {
+        Ok(below) => Path::new("~").join(below).display().to_string(),
+        Err(_) => root.display().to_string(),
+    };
+    let (ours, others): (Vec<_>, Vec<_>) = dialect::all().iter().partition(|dialect| dialect.name() == "native");
+    let is_searched = |dialect: &&'static dyn Dialect| places.dialect.is_none_or(|only| only.name() == dialect.name());
+    let mut known = HashSet::new();
+    let mut of = |dialect| {
+        let roots = Places { dialect: Some(dialect), ..places.clone() }.roots().into_iter().map(name);
+        roots.filter(|root| known.insert(root.clone())).collect()
+    };
+    others
+        .into_iter()
+        .chain(ours)
+        .filter(is_searched)
+        .map(&mut of)
+        .filter(|folders: &Vec<_>| !folders.is_empty())
+        .collect()
+}
+
+/// The same as a sentence, those in the home first: `~` is shorter, and where people look.
+pub(crate) fn searched(places: &Places) -> String {
+    let mut folders = folders(places).concat();
+    folders.sort_by_key(|folder| !folder.starts_with('~'));
+    format!("searched {}", folders.join(", "))
 }
 
 /// The sources that can be read. Each error is reported once, and counted.

@@ -226,7 +226,11 @@ pub fn all() -> &'static [&'static dyn Dialect] {
     &[&Native, &ClaudeCode, &Codex, &QwenCode, &Fluux, &SageEl, &AiSdk]
 }
 
-/// The dialect with this name; the names are in the table above.
+/// The short names that people type.
+const SHORT_NAMES: [(&str, &str); 2] = [("claude", "claude-code"), ("qwen", "qwen-code")];
+
+/// The dialect with this name, or with this short name (`claude`, `qwen`); the names are in the table above.
 pub fn named(name: &str) -> Option<&'static dyn Dialect> {
+    let name = SHORT_NAMES.iter().find(|(short, _)| *short == name).map_or(name, |(_, name)| *name);
     all().iter().copied().chain([&Unknown as &dyn Dialect]).find(|dialect| dialect.name() == name)
 }
