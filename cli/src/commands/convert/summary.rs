@@ -9,7 +9,7 @@ use crate::render::plural;
 const MISSED: &[(&str, Numbers, &[Lost])] = &[
     ("prompts", Numbers::Told, &[Lost::Record(Kind::User), Lost::Steering]),
     ("answers", Numbers::Told, &[Lost::Record(Kind::Assistant)]),
-    ("texts", Numbers::Told, &[Lost::Text]),
+    ("output of local commands and other text", Numbers::Told, &[Lost::Text]),
     ("tool calls", Numbers::Told, &[Lost::ToolCall]),
     ("tool inputs", Numbers::Told, &[Lost::ToolInput]),
     ("tool results", Numbers::Told, &[Lost::Record(Kind::ToolResult), Lost::PreliminaryResult, Lost::DuplicateResult]),
