@@ -279,6 +279,16 @@ impl Ctx {
         }
     }
 
+    /// The same for lines that are known, if they are more than the window has; whether there is a pager now.
+    pub(crate) fn page_if_long(&mut self, lines: usize) -> bool {
+        let rows = terminal_size::terminal_size().map_or(usize::MAX, |(_, height)| usize::from(height.0));
+        // The prompt needs a row too.
+        if lines >= rows {
+            self.page(0);
+        }
+        self.pager.is_some()
+    }
+
     /// Waits until the pager is closed, so that notes do not mix with its screen.
     pub(crate) fn end_page(&mut self) -> Result<(), Failure> {
         let flushed = self.out.flush();

@@ -9,23 +9,23 @@ use support::{TestEnv, line, talk};
 #[test]
 fn the_demo_is_listed_on_a_fresh_machine() {
     assert_snapshot!(TestEnv::new().run(&["--demo", "list"]).all(), @"
-    ID        UPDATED  PROJECT      TITLE                          AGENT        MSGS  STATE
-    78be2c15  1 d      tide-tables  Release 0.5.0. Check everyth…  native          6  interrupted-turn
-    0d93f4ab  3 d      blog         The dark theme flashes white…  native          6  degraded
-    019a6f90  5 d      tide-tables  Asking the zone for each ins…  codex           6  clean
-    019a6b1e  6 d      tide-tables  The spring tide of 3 March i…  codex           6  clean
-    5ac81b7f  6 d      lighthouse   The slow lamp                  native         14  clean
-    home-ada  7 d      tide-tables  Which of my functions in tid…  sage-el         6  clean
-    c61f09d4  8 d      lighthouse   The late fog horn              claude-code     2  clean
-    f04b7e92  10 d     blog         A feed where everything was …  qwen-code       6  clean
-    91c5e7a0  12 d     lighthouse   Splitting the lamp controller  native          6  clean
-    keepers@  12 d                  Who has the rota for the ope…  fluux          11  clean
-    chat-7d2  12 d                  Which way the buoys lie        ai-sdk          4  clean
-    e6127d58  2 w      blog         The hour that happened twice   native          5  interrupted-prompt
-    3f8a61c2  3 w      tide-tables  The missing hour of 25 Octob…  native          4  clean
-    20261024  3 w      tide-tables  How do I bind tide-insert to…  sage-el         2  clean
-    8b20e5a7  3 w      tide-tables  Harbours of Brittany           claude-code     4  clean
-    b27d04e9  4 w      tide-tables  A cache for the yearly table…  native          6  clean
+    ID        UPDATED  PROJECT      TITLE                                 AGENT        MSGS  STATE
+    78be2c15  1 d      tide-tables  Release 0.5.0. Check everything twi…  native          6  interrupted
+    0d93f4ab  3 d      blog         The dark theme flashes white when a…  native          6  degraded
+    019a6f90  5 d      tide-tables  Asking the zone for each instant is…  codex           6  clean
+    019a6b1e  6 d      tide-tables  The spring tide of 3 March is an ho…  codex           6  clean
+    5ac81b7f  6 d      lighthouse   The slow lamp                         native         14  clean
+    home-ada  7 d      tide-tables  Which of my functions in tide.el ha…  sage-el         6  clean
+    c61f09d4  8 d      lighthouse   The late fog horn                     claude-code     2  clean
+    f04b7e92  10 d     blog         A feed where everything was new       qwen-code       6  clean
+    91c5e7a0  12 d     lighthouse   Splitting the lamp controller         native          6  clean
+    keepers@  12 d                  Who has the rota for the open day o…  fluux          11  clean
+    chat-7d2  12 d                  Which way the buoys lie               ai-sdk          4  clean
+    e6127d58  2 w      blog         The hour that happened twice          native          5  no answer
+    3f8a61c2  3 w      tide-tables  The missing hour of 25 October        native          4  clean
+    20261024  3 w      tide-tables  How do I bind tide-insert to a key …  sage-el         2  clean
+    8b20e5a7  3 w      tide-tables  Harbours of Brittany                  claude-code     4  clean
+    b27d04e9  4 w      tide-tables  A cache for the yearly table: SQLit…  native          6  clean
     [exit 0]
     2 sub-agent sessions; add --sidechains to list them.
     ");

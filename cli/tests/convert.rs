@@ -39,9 +39,9 @@ fn a_session_becomes_another_agents_where_that_one_finds_it() {
     "#);
     assert_snapshot!(env.run(&["list", "--all"]).all(), @r#"
     ID        UPDATED  PROJECT  TITLE                 AGENT        MSGS  STATE
-    85807529  2 h      tide     What is two and two?  claude-code     3  interrupted-prompt
-    e52f2165  2 h      tide     What is two and two?  codex           3  interrupted-prompt
-    s1        2 h      tide     What is two and two?  native          3  interrupted-prompt
+    85807529  2 h      tide     What is two and two?  claude-code     3  no answer
+    e52f2165  2 h      tide     What is two and two?  codex           3  no answer
+    s1        2 h      tide     What is two and two?  native          3  no answer
     [exit 0]
     "#);
 }

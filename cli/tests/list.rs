@@ -186,11 +186,64 @@ fn where_nothing_was_found_is_said() {
     let env = TestEnv::new();
     assert_snapshot!(env.run(&["list"]).err, @"
     scrollback: no session found
-    hint: searched ~/.local/share/scrollback/sessions, ~/.sage/sessions, ~/.claude/projects, ~/.codex/sessions, ~/.codex/archived_sessions, ~/.qwen/projects and 6 more folders; run `scrollback --demo list` to see the bundled demo sessions
+    hint: searched ~/.claude/projects, ~/.codex/sessions, ~/.codex/archived_sessions, ~/.qwen/projects, ~/.emacs.d/sage/projects, ~/.config/emacs/sage/projects, ~/.sage/projects, ~/.local/share/scrollback/chats, ~/.local/share/scrollback/sessions, ~/.sage/sessions, $DIR/desk/data/memory, $DIR/desk/.sage/sessions; run `scrollback --demo list` to see the bundled demo sessions
     ");
     fs::create_dir_all(env.work().join("store")).unwrap();
     assert_snapshot!(env.run(&["list", "--store", "store", "--dialect", "codex"]).err, @"
     scrollback: no session found
     hint: searched $DIR/desk/store/sessions, $DIR/desk/store/archived_sessions; --store takes the folder above an agent's sessions, such as ~/.codex
     ");
+}
+
+#[test]
+fn a_state_is_a_whole_word_at_80_columns() {
+    let env = TestEnv::new();
+    let mut command = env.command(&["--demo", "list"]);
+    command.env("COLUMNS", "80");
+    let out = env.ran(command, b"").out;
+    let states: Vec<&str> = out.lines().skip(1).filter_map(|line| line.split_whitespace().last()).collect();
+    assert!(states.iter().all(|state| ["clean", "degraded", "interrupted", "answer"].contains(state)), "{out}");
+}
+
+#[test]
+fn a_newest_session_that_does_not_exist_says_where_it_was_looked_for() {
+    let env = TestEnv::new();
+    let newest = env.run(&["show", "@"]).err;
+    assert!(newest.contains("hint: searched ~/.claude/projects, ") && newest.contains("~/.sage/sessions"), "{newest}");
+    for (name, folder) in
+        [("codex:@", "~/.codex/sessions"), ("claude:@", "~/.claude/projects"), ("qwen:@", "~/.qwen/projects")]
+    {
+        let failed = env.run(&["show", name]).err;
+        assert!(failed.contains(&format!("hint: searched {folder}")) && !failed.contains(".sage"), "{failed}");
+    }
+}
+
+/// `script` gives the program a terminal.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_list_longer_than_the_window_is_paged_and_a_short_one_is_not() {
+    let env = TestEnv::new();
+    let folder = claude_folder(&env);
+    for number in 0..30 {
+        let session = format!("{number:08x}-0000-4000-8000-000000000000");
+        fs::write(folder.join(format!("{session}.jsonl")), lines(turn(&session, &session, number, 0))).unwrap();
+    }
+    let on_terminal = |rows: u32, command: &str| {
+        let program = env!("CARGO_BIN_EXE_scrollback");
+        let mut command = env.with(
+            std::process::Command::new("script"),
+            &["-qec", &format!("stty rows {rows} cols 80; {program} {command}"), "/dev/null"],
+        );
+        command
+            .env("SCROLLBACK_PAGER", "sed s/^/paged:/")
+            .env("NO_COLOR", "1")
+            .env("SHELL", "/bin/sh")
+            .env("PATH", "/usr/bin:/bin");
+        env.ran(command, b"").out
+    };
+    for command in ["", "list"] {
+        let (long, short) = (on_terminal(24, command), on_terminal(50, command));
+        assert_eq!(long.matches("paged:").count(), 31, "{long}");
+        assert!(!short.contains("paged:") && short.lines().count() == 31, "{short}");
+    }
 }

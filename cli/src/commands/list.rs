@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
@@ -65,9 +65,10 @@ impl ListArgs {
 pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     ctx.json |= args.jsonl;
     let depth = if args.full { Depth::Whole } else { Depth::Ends };
-    let found = scope::found(global, ctx, depth)?;
-    let (shown, aside): (Vec<_>, Vec<_>) =
-        found.rows.into_iter().partition(|(row, _)| args.sidechains || row.parent_session.is_none());
+    let mut found = scope::found(global, ctx, depth)?;
+    let (shown, aside): (Vec<_>, Vec<_>) = std::mem::take(&mut found.rows)
+        .into_iter()
+        .partition(|(row, _)| args.sidechains || row.parent_session.is_none());
     // The default is for people; programs get everything.
     let default_limit = ctx.config.list_limit().filter(|_| !ctx.json);
     let limit = args.limit.or(default_limit).map_or(usize::MAX, NonZeroUsize::get);
@@ -85,28 +86,53 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         }
     } else if ctx.json {
         ctx.print_json(&rows)?;
-    } else if !rows.is_empty() {
-        let table = table(&rows, &found.ids, ctx);
-        write!(ctx.out, "{table}")?;
-        ctx.out.flush()?;
-    }
-    if left_out > 0 {
-        ctx.note(&format!("{}; use --limit N to list more.", plural(left_out as u64, "more session")))?;
-    }
-    if found.hidden > 0 && !rows.is_empty() {
-        ctx.note(&format!("{} in other projects; add --all to list them.", plural(found.hidden as u64, "session")))?;
-    }
-    if !aside.is_empty() && !rows.is_empty() {
-        ctx.note(&format!("{}; add --sidechains to list them.", plural(aside.len() as u64, "sub-agent session")))?;
-    }
-    if is_everything(global, ctx) && (found.project.is_none() || rows.is_empty()) {
-        note_unsupported(ctx)?;
+    } else {
+        let notes = notes(&found, &rows, left_out, aside.len(), global, ctx);
+        let table = if rows.is_empty() { String::new() } else { table(&rows, &found.ids, ctx) };
+        print(&table, &notes, ctx)?;
     }
     match (rows.is_empty(), ctx.json) {
         (false, _) => Ok(ExitCode::SUCCESS),
         (true, true) => Ok(ExitCode::from(FOUND_PROBLEMS)),
         (true, false) => Err(no_session(found.hidden, found.project.as_deref(), aside.len(), &found.places, global)),
     }
+}
+
+/// Prints the table and what is said under it, in a pager if the window is too low: the newest sessions stand at the top.
+fn print(table: &str, notes: &[String], ctx: &mut Ctx) -> Result<(), Failure> {
+    let is_paged = ctx.page_if_long(table.lines().count() + notes.len());
+    write!(ctx.out, "{table}")?;
+    if is_paged {
+        notes.iter().try_for_each(|note| ctx.line(&clean::line(note)))?;
+        return ctx.end_page();
+    }
+    ctx.out.flush()?;
+    notes.iter().try_for_each(|note| ctx.note(note))
+}
+
+/// What the table leaves out.
+fn notes(
+    found: &scope::Found,
+    rows: &[SessionRow],
+    left_out: usize,
+    aside: usize,
+    global: &Global,
+    ctx: &Ctx,
+) -> Vec<String> {
+    let mut notes = Vec::new();
+    if left_out > 0 {
+        notes.push(format!("{}; use --limit N to list more.", plural(left_out as u64, "more session")));
+    }
+    if found.hidden > 0 && !rows.is_empty() {
+        notes.push(format!("{} in other projects; add --all to list them.", plural(found.hidden as u64, "session")));
+    }
+    if aside > 0 && !rows.is_empty() {
+        notes.push(format!("{}; add --sidechains to list them.", plural(aside as u64, "sub-agent session")));
+    }
+    if is_everything(global, ctx) && (found.project.is_none() || rows.is_empty()) {
+        notes.extend(unsupported_note(ctx));
+    }
+    notes
 }
 
 /// Whether no option limits which agents and times are listed.
@@ -116,14 +142,14 @@ fn is_everything(global: &Global, ctx: &Ctx) -> bool {
     !is_limited && !ctx.json && !ctx.demo
 }
 
-/// Says how many sessions there are of agents that cannot be read yet.
-fn note_unsupported(ctx: &mut Ctx) -> Result<(), Failure> {
+/// How many sessions there are of agents that cannot be read yet.
+pub(crate) fn unsupported_note(ctx: &Ctx) -> Option<String> {
     let sessions = |agent: &Unsupported| match agent.count {
         Some(count) => plural(count as u64, &format!("{} session", agent.agent)),
         None => format!("{} sessions", agent.agent),
     };
     let counts: Vec<String> = unsupported(&ctx.home).iter().map(sessions).collect();
-    if counts.is_empty() { Ok(()) } else { ctx.note(&format!("{}: not supported yet.", counts.join(", "))) }
+    (!counts.is_empty()).then(|| format!("{}: not supported yet.", counts.join(", ")))
 }
 
 /// Puts each sub-agent's session below its parent, if the parent is listed.
@@ -162,29 +188,13 @@ fn no_session(hidden: usize, project: Option<&Path>, aside: usize, places: &Plac
         (1.., _) => format!("{} in other projects: add --all", plural(hidden as u64, "session")),
         (0, 1..) => format!("{}: add --sidechains", plural(aside as u64, "sub-agent session")),
         (0, 0) if global.store.is_some() => {
-            format!("{}; --store takes the folder above an agent's sessions, such as ~/.codex", searched(places))
+            format!("{}; --store takes the folder above an agent's sessions, such as ~/.codex", scope::searched(places))
         }
         (0, 0) => {
-            format!("{}; run `scrollback --demo list` to see the bundled demo sessions", searched(places))
+            format!("{}; run `scrollback --demo list` to see the bundled demo sessions", scope::searched(places))
         }
     };
     Failure::new(FailureKind::NotFound, what).hint(hint)
-}
-
-/// The folders that were searched, those in the home first: `~` is shorter, and where people look.
-fn searched(places: &Places) -> String {
-    const NAMED: usize = 6;
-    let home = &places.home.dir;
-    let mut roots = places.roots();
-    roots.sort_by_key(|root| !root.starts_with(home));
-    let name = |root: &PathBuf| match root.strip_prefix(home) {
-        Ok(below) => Path::new("~").join(below).display().to_string(),
-        Err(_) => root.display().to_string(),
-    };
-    let named: Vec<String> = roots.iter().take(NAMED).map(name).collect();
-    let more = roots.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {}", plural(more as u64, "more folder")) } else { String::new() };
-    format!("searched {}{more}", named.join(", "))
 }
 
 /// The columns are in the order of need, so that on a narrow terminal the last ones go first.
@@ -192,11 +202,11 @@ fn table(rows: &[SessionRow], ids: &ShortIds<'_>, ctx: &Ctx) -> String {
     let columns = vec![
         Column::fixed("ID"),
         Column::fixed("UPDATED").spare(1),
-        Column::shrinking("PROJECT", 8).spare(2),
+        Column::shrinking("PROJECT", 7).spare(2),
         Column::shrinking("TITLE", 20).roomy(36).spare(3),
         Column::fixed("AGENT").spare(4),
         Column::right("MSGS").spare(5),
-        Column::shrinking("STATE", 9).spare(6),
+        Column::fixed("STATE").spare(6),
         Column::right("TOKENS").extra(),
     ];
     let now = ctx.now;
@@ -218,7 +228,7 @@ fn cells(row: &SessionRow, id: &str, now: Timestamp) -> Vec<Cell> {
         Cell::new(row.dialect.as_str(), Paint::dim),
         Cell::new(row.message_count.map(|count| count.to_string()).unwrap_or_default(), Paint::plain),
         Cell::new(
-            row.state.map_or("", State::name),
+            row.state.map_or("", state_word),
             match row.state {
                 Some(State::Clean) | None => Paint::green,
                 Some(State::Degraded) => Paint::red,
@@ -227,6 +237,15 @@ fn cells(row: &SessionRow, id: &str, now: Timestamp) -> Vec<Cell> {
         ),
         Cell::new(tokens(row).map(short_count).unwrap_or_default(), Paint::dim),
     ]
+}
+
+/// How the session ends, in a word that a narrow table has room for; `--json` has the exact state.
+fn state_word(state: State) -> &'static str {
+    match state {
+        State::InterruptedPrompt => "no answer",
+        State::InterruptedTurn => "interrupted",
+        State::Clean | State::Degraded => state.name(),
+    }
 }
 
 /// The tokens of the requests that this session made itself.

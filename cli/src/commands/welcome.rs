@@ -1,6 +1,5 @@
 //! `scrollback` alone on a terminal: the newest sessions, or how to begin if there are none.
 
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::list::{self, ListArgs};
@@ -11,7 +10,7 @@ use crate::session::scope;
 use crate::terminal::clean;
 
 /// How many folders the page names: the line is to fit into 80 columns.
-const NAMED_FOLDERS: usize = 2;
+const NAMED_FOLDERS: usize = 3;
 
 pub(crate) fn run(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let places = scope::places(global, ctx)?;
@@ -19,31 +18,29 @@ pub(crate) fn run(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     if !places.sources().is_empty() {
         return list::run(&ListArgs::newest(), global, ctx);
     }
-    let page = page(&places.roots(), &ctx.home.dir);
+    let page = page(&scope::folders(&places), list::unsupported_note(ctx).as_deref());
     ctx.line(&page)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Five lines for somebody who has no session yet.
-fn page(folders: &[PathBuf], home: &Path) -> String {
-    // An agent's folder in the home is short, and known to its user.
-    let below_home = folders.iter().filter_map(|folder| folder.strip_prefix(home).ok()?.components().next());
-    let mut names: Vec<String> = below_home.map(|agent| format!("~/{}", agent.as_os_str().display())).collect();
-    names.dedup();
-    names.truncate(NAMED_FOLDERS);
-    let more = folders.len() - names.len();
-    let more = if more > 0 {
-        format!("{}{more} more folders", if names.is_empty() { "" } else { " and " })
-    } else {
-        String::new()
+/// Five lines for somebody who has no session yet, and one about sessions that cannot be read.
+fn page(folders: &[Vec<String>], unsupported: Option<&str>) -> String {
+    // The first folder of an agent is the one that its users know.
+    let named: Vec<&str> =
+        folders.iter().filter_map(|folders| Some(folders.first()?.as_str())).take(NAMED_FOLDERS).collect();
+    let more = match folders.iter().map(Vec::len).sum::<usize>() - named.len() {
+        0 => String::new(),
+        more => format!(" or {more} more"),
     };
+    let unsupported = unsupported.map(|note| format!("{note}\n")).unwrap_or_default();
     format!(
         "Welcome to scrollback, the session history of every AI agent, in one place.\n\
-         There is no session yet in {}{more}.\n  \
+         No session in {}{more}.\n{}  \
          scrollback --demo list         look around in the bundled demo sessions\n  \
          scrollback list --store DIR    read sessions that are somewhere else\n  \
          scrollback --help              see every command",
-        clean::line(&names.join(", "))
+        clean::line(&named.join(", ")),
+        unsupported
     )
 }
 
@@ -53,15 +50,20 @@ mod tests {
 
     #[test]
     fn the_first_page_has_five_lines() {
-        let folders =
-            ["/c", "/home/ada/.claude/projects", "/home/ada/.codex/a", "/home/ada/.codex/b"].map(PathBuf::from);
-        assert_eq!(
-            page(&folders, Path::new("/home/ada")),
-            "Welcome to scrollback, the session history of every AI agent, in one place.\n\
-             There is no session yet in ~/.claude, ~/.codex and 2 more folders.\n  \
-             scrollback --demo list         look around in the bundled demo sessions\n  \
-             scrollback list --store DIR    read sessions that are somewhere else\n  \
-             scrollback --help              see every command"
-        );
+        let folders = [
+            vec!["~/.claude/projects".to_owned()],
+            vec!["~/.codex/sessions".to_owned(), "~/.codex/archived_sessions".to_owned()],
+            vec!["~/.qwen/projects".to_owned()],
+            vec!["~/.sage/sessions".to_owned()],
+        ];
+        insta::assert_snapshot!(page(&folders, None), @"
+        Welcome to scrollback, the session history of every AI agent, in one place.
+        No session in ~/.claude/projects, ~/.codex/sessions, ~/.qwen/projects or 2 more.
+          scrollback --demo list         look around in the bundled demo sessions
+          scrollback list --store DIR    read sessions that are somewhere else
+          scrollback --help              see every command
+        ");
+        let page = page(&folders, Some("2 Gemini CLI sessions: not supported yet."));
+        assert!(page.contains("or 2 more.\n2 Gemini CLI sessions: not supported yet.\n  scrollback --demo"), "{page}");
     }
 }

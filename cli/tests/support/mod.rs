@@ -96,7 +96,8 @@ impl TestEnv {
         self.with(Command::new(env!("CARGO_BIN_EXE_scrollback")), args)
     }
 
-    fn with(&self, mut command: Command, args: &[&str]) -> Command {
+    /// Another program in the same place.
+    pub(crate) fn with(&self, mut command: Command, args: &[&str]) -> Command {
         command.args(args).current_dir(self.work()).env_clear();
         command.env("HOME", self.home()).env("TZ", "UTC").env("COLUMNS", "100");
         command.env("SCROLLBACK_NOW", "2026-11-15T12:00:00Z");
