@@ -247,3 +247,11 @@ fn a_list_longer_than_the_window_is_paged_and_a_short_one_is_not() {
         assert!(!short.contains("paged:") && short.lines().count() == 31, "{short}");
     }
 }
+
+#[test]
+fn a_title_is_what_was_typed() {
+    let env = TestEnv::new();
+    env.session("s1", &support::line("user", "u1", None, "Fix __init__ in *value*"));
+    let out = env.run(&["list", "--all"]).out;
+    assert!(out.contains("Fix __init__ in *value*"), "{out}");
+}

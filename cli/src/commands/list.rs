@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
-use rayon::prelude::*;
 use scrollback::model::Usage;
 use scrollback::session::{Source, State};
 use scrollback::view::SessionRow;
@@ -25,8 +24,8 @@ use crate::render::short_ids::ShortIds;
 use crate::render::table::{Cell, Column, Table};
 use crate::session::scope;
 use crate::terminal::clean;
-use crate::terminal::markdown::plain_preview;
 use crate::terminal::paint::Paint;
+use crate::terminal::preview::one_line;
 
 /// List sessions, newest first
 ///
@@ -211,10 +210,7 @@ fn table(rows: &[SessionRow], ids: &ShortIds<'_>, ctx: &Ctx) -> String {
     ];
     let now = ctx.now;
     let mut table = Table::new(columns);
-    // Titles are Markdown: thousands of them are worth all cores.
-    let cells: Vec<Vec<Cell>> =
-        rows.par_iter().map(|row| cells(row, ids.short_session(row.id.as_str()), now)).collect();
-    cells.into_iter().for_each(|cells| table.push(cells));
+    rows.iter().for_each(|row| table.push(cells(row, ids.short_session(row.id.as_str()), now)));
     table.render(ctx.look.width, ctx.paint())
 }
 
@@ -224,7 +220,7 @@ fn cells(row: &SessionRow, id: &str, now: Timestamp) -> Vec<Cell> {
         Cell::new(clean::line(id), Paint::cyan),
         Cell::new(row.updated.map(|at| clock::age(at, now)).unwrap_or_default(), Paint::dim),
         Cell::new(clean::line(&project_name(row)), Paint::plain),
-        Cell::new(format!("{indent}{}", plain_preview(&row.title, 200)), Paint::bold),
+        Cell::new(format!("{indent}{}", one_line(&row.title, 200)), Paint::bold),
         Cell::new(row.dialect.as_str(), Paint::dim),
         Cell::new(row.message_count.map(|count| count.to_string()).unwrap_or_default(), Paint::plain),
         Cell::new(

@@ -18,8 +18,8 @@ use crate::render::{clock, plural};
 use crate::session::scope;
 use crate::session::writable::Done;
 use crate::terminal::clean;
-use crate::terminal::markdown::plain_preview;
 use crate::terminal::paint::Paint;
+use crate::terminal::preview::one_line;
 
 /// Titles are cut to this length before layout: more than any terminal is wide.
 const TITLE_CHARS: usize = 200;
@@ -120,7 +120,7 @@ fn print_table(removed: &[Removed], ctx: &mut Ctx) -> Result<(), Failure> {
         table.push(vec![
             Cell::new(clean::line(id), Paint::cyan),
             Cell::new(origin.removed.map(|at| clock::ago(at, ctx.now)).unwrap_or_default(), Paint::dim),
-            Cell::new(plain_preview(origin.title.as_deref().unwrap_or_default(), TITLE_CHARS), Paint::bold),
+            Cell::new(one_line(origin.title.as_deref().unwrap_or_default(), TITLE_CHARS), Paint::bold),
             Cell::new(clean::line(&origin.dialect), Paint::dim),
             Cell::new(clean::line(&origin.path.to_string_lossy()), Paint::plain),
         ]);
@@ -292,7 +292,7 @@ fn print_deletions(args: &EmptyArgs, done: &[Deletion], ctx: &mut Ctx) -> Result
 
 /// What is deleted, and how large it is.
 fn deletion_line(one: &Removed, size_bytes: u64) -> String {
-    let title = plain_preview(one.origin.title.as_deref().unwrap_or_default(), TITLE_CHARS);
+    let title = one_line(one.origin.title.as_deref().unwrap_or_default(), TITLE_CHARS);
     format!("{}  {}  {title}", clean::line(&one.id), bytes(size_bytes))
 }
 

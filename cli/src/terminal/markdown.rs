@@ -14,10 +14,8 @@ use super::styled::Styled;
 use super::table::Table;
 use super::{Look, clean, highlight, width};
 
-pub(crate) use super::preview::plain_preview;
-
 /// The Markdown that agents write.
-pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
+const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_FOOTNOTES)
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS);

@@ -8,6 +8,7 @@ pub(crate) mod interrupt;
 pub(crate) mod markdown;
 pub(crate) mod pager;
 pub(crate) mod paint;
+pub(crate) mod preview;
 pub(crate) mod sgr;
 pub(crate) mod width;
 pub(crate) mod wrap;
@@ -15,7 +16,6 @@ pub(crate) mod wrap;
 mod highlight;
 mod inline;
 mod page;
-mod preview;
 mod styled;
 mod table;
 
