@@ -1,14 +1,20 @@
 //! Changes of files as coloured differences.
 
-use scrollback::view::tool_view::{Changes, FileAction, FileChange, Sign};
+use std::ops::Range;
+
+use scrollback::view::tool_view::{Changes, DiffLine, FileAction, FileChange, Sign};
 
 use super::fold::{self, INDENT};
 use super::plural;
 use super::tool::CallLook;
+use crate::terminal::paint::Paint;
 use crate::terminal::{clean, wrap};
 
 /// A folded change has this many lines.
 const FOLDED_LINES: usize = 16;
+
+/// A long line of a folded change has this many rows.
+const WRAPPED_ROWS: usize = 3;
 
 /// `--full` shows this many lines; `--json` prints all of them.
 const FULL_LINES: usize = 5_000;
@@ -55,29 +61,15 @@ pub(crate) fn lines(changes: &Changes<'_>, how: &CallLook<'_>) -> String {
                     hidden_bytes += line.text.len() + 1;
                     continue;
                 }
-                let (sign, style): (_, fn(_, &str) -> String) = match line.sign {
-                    Sign::Added => ('+', crate::terminal::paint::Paint::green),
-                    Sign::Removed => ('-', crate::terminal::paint::Paint::red),
-                    Sign::Context => (' ', crate::terminal::paint::Paint::dim),
-                };
-                let room = fold::room(&how.look).saturating_sub(2).max(1);
-                if how.full {
-                    let text = clean::text(line.text).into_owned();
-                    let pieces = wrap::code(&text, room);
-                    rows.extend(pieces.into_iter().map(|range| (style(paint, &format!("{sign} {}", &text[range])), 0)));
-                } else {
-                    rows.push((
-                        style(paint, format!("{sign} {}", fold::cut(line.text, room)).trim_end()),
-                        line.text.len() + 1,
-                    ));
-                }
+                rows.extend(rows_of(line, how));
             }
         }
     }
     // Room for one more than the limit: hiding a single line would save nothing.
     if hidden > 0 && rows.len() > limit {
-        hidden += rows.len() - limit;
-        hidden_bytes += rows.drain(limit..).map(|(_, bytes)| bytes).sum::<usize>();
+        // Only the first row of a line has its size.
+        let cut = rows.drain(limit..).filter(|(_, bytes)| *bytes > 0);
+        cut.for_each(|(_, bytes)| (hidden, hidden_bytes) = (hidden + 1, hidden_bytes + bytes));
     }
     let mut out: String = rows.into_iter().map(|(row, _)| format!("{INDENT}{row}\n")).collect();
     if hidden > 0 && how.full {
@@ -89,6 +81,30 @@ pub(crate) fn lines(changes: &Changes<'_>, how: &CallLook<'_>) -> String {
         out += &fold::more(hidden, hidden_bytes, &how.look);
     }
     out
+}
+
+/// The rows of one line, the first with the size of the line; a long one is cut unless everything is shown.
+fn rows_of(line: &DiffLine<'_>, how: &CallLook<'_>) -> Vec<(String, usize)> {
+    let paint = how.paint();
+    let (sign, style): (_, fn(Paint, &str) -> String) = match line.sign {
+        Sign::Added => ('+', Paint::green),
+        Sign::Removed => ('-', Paint::red),
+        Sign::Context => (' ', Paint::dim),
+    };
+    let seen = if how.full { line.text } else { fold::start(line.text) };
+    let text = clean::text(seen).into_owned();
+    let pieces = wrap::code(&text, fold::room(&how.look).saturating_sub(2).max(1));
+    let shown = if how.full { pieces.len() } else { WRAPPED_ROWS.min(pieces.len()) };
+    let row = |(at, range): (usize, &Range<usize>)| {
+        let bytes = if at == 0 { line.text.len() + 1 } else { 0 };
+        (style(paint, format!("{sign} {}", &text[range.clone()]).trim_end()), bytes)
+    };
+    let mut rows: Vec<_> = pieces.iter().take(shown).enumerate().map(row).collect();
+    if let Some(rest) = pieces.get(shown) {
+        let bytes = text.len() - rest.start + line.text.len() - seen.len();
+        rows.push((paint.dim(&format!("{sign} … {} more of this line", fold::size(bytes))), 0));
+    }
+    rows
 }
 
 fn path(file: &FileChange<'_>, how: &CallLook<'_>) -> String {

@@ -13,7 +13,7 @@ const FULL_LIMIT_BYTES: usize = 100_000;
 /// Of a folded text, only so much of its start and of its end is looked at: more than the rows of any window that are shown.
 const FOLDED_END_BYTES: usize = 64_000;
 
-/// A line that must be one row is cut at the edge: no window is wider than this many bytes.
+/// A line that must be one row, or a few, is cut: no window is wider than this many bytes.
 const CUT_LINE_BYTES: usize = 8_000;
 
 /// What stands under a call is this far in.
@@ -106,9 +106,14 @@ fn note(text: &str, look: &Look) -> String {
     format!("{INDENT}{}\n", Paint { colour: look.colour }.dim(text))
 }
 
+/// As much of a line as may be seen.
+pub(crate) fn start(line: &str) -> &str {
+    &line[..line.floor_char_boundary(CUT_LINE_BYTES)]
+}
+
 /// One line of an output in so many columns.
 pub(crate) fn cut(line: &str, columns: usize) -> String {
-    let line = clean_output(&line[..line.floor_char_boundary(CUT_LINE_BYTES)]);
+    let line = clean_output(start(line));
     width::fit(&line, columns.min(width::of(&line))).trim_end().to_owned()
 }
 

@@ -207,7 +207,7 @@ impl<'a> Renderer<'a> {
     fn display(&self, display: &Display) -> String {
         match display {
             Display::Typed { text } => self.typed(text),
-            Display::Command { text } => format!("  {}\n", clean::line(text)),
+            Display::Command { text } => self.typed(text),
             Display::Shell { text, output, exit_code } => {
                 let command = self.printed(&format!("! {text}"), |line| line.to_owned());
                 let failed = exit_code.map(|code| format!("✗ exit code {code}")).unwrap_or_default();

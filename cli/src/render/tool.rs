@@ -102,11 +102,7 @@ fn other(call: &ToolPart, how: &CallLook<'_>) -> String {
 fn in_brief(result: &str, how: &CallLook<'_>) -> (String, String) {
     const SHORT_BYTES: usize = 48;
     const PREVIEW_LINES: usize = 3;
-    let mut in_brief = String::new();
-    if let Some(json) = parsed(result) {
-        fields::brief(&mut in_brief, &json, 0);
-    }
-    let result = if in_brief.is_empty() { result } else { &in_brief };
+    let result = &*readable(result);
     let mut lines = result.lines().filter(|line| !line.trim().is_empty());
     match (lines.next(), lines.next()) {
         (None, _) => (String::new(), String::new()),
@@ -116,6 +112,14 @@ fn in_brief(result: &str, how: &CallLook<'_>) -> (String, String) {
             (String::new(), fold::printed(result, fold, &how.look, |line| how.paint().dim(line)))
         }
     }
+}
+
+/// A result without JSON's quotes and escapes.
+fn readable(result: &str) -> Cow<'_, str> {
+    let Some(json) = parsed(result) else { return result.into() };
+    let mut brief = String::new();
+    fields::brief(&mut brief, &json, 0);
+    brief.into()
 }
 
 /// A result that is JSON: fields are easier to read.
@@ -150,6 +154,7 @@ pub(crate) fn sub_agent(call: &ToolPart, agent: &SubAgent<'_>, last_words: Optio
         out += &fields::aligned(input, &how.look);
     }
     let result = call.output().map(result_text).unwrap_or_default();
+    let result = readable(&result);
     let words = last_words.unwrap_or(&result);
     out += &fold::printed(words, Fold::unless(how.full, WORDS_LINES, 0), &how.look, |line| paint.dim(line));
     if let Some(session) = agent.session {
@@ -392,6 +397,14 @@ mod tests {
             json!("ok"),
         );
         assert_eq!(shown(&edit, &FOLDED), "  ✓ read_file  a␇.txt · ok · +1 −1\n      x\n    - b\n    + B\n");
+        let long = json!({"file_path": "a", "old_string": "x", "new_string": "y".repeat(1_000)});
+        edit.state = ToolState::done(long, json!("ok"));
+        let rows = format!("    + {}\n", "y".repeat(74)).repeat(3);
+        assert!(
+            shown(&edit, &FOLDED).ends_with(&format!("    - x\n{rows}    + … 778 B more of this line\n")),
+            "{}",
+            shown(&edit, &FOLDED)
+        );
         let error = "<tool_use_error>String to replace not found in file.</tool_use_error>";
         edit.state = ToolState::failed(json!({"file_path": "a", "old_string": "x", "new_string": "y"}), error);
         assert_eq!(shown(&edit, &FOLDED), "  ✗ read_file  a · failed\n    String to replace not found in file.\n");
