@@ -86,3 +86,66 @@ fn hanging(mark: &str, text: &str, how: &CallLook<'_>, style: impl Fn(&str) -> S
     });
     rows.collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use scrollback::model::ToolState;
+    use scrollback::view::tool_view::ToolView;
+    use serde_json::json;
+
+    use super::*;
+    use crate::render::tool;
+    use crate::terminal::Look;
+
+    const LOOK: Look = Look { width: 60, code: 60, colour: false };
+    const FOLDED: CallLook<'_> = CallLook { look: LOOK, full: false, cwd: None, live: false };
+
+    fn shown(name: &str, state: ToolState, how: &CallLook<'_>) -> String {
+        let call = ToolPart::dynamic(name, "c1", state);
+        tool::render(&call, &ToolView::of(&call), how)
+    }
+
+    #[test]
+    fn a_plan_is_markdown_and_says_whether_it_was_accepted() {
+        let input = json!({"plan": "# Plan\n\n- **one**\n- two\u{1b}[2J", "planFilePath": "p.md"});
+        insta::assert_snapshot!(shown("ExitPlanMode", ToolState::failed(input.clone(), "the user said: smaller"), &FOLDED), @"
+          ✗ ExitPlanMode · rejected
+            # Plan
+
+            • one
+            • two␛[2J
+            the user said: smaller
+        ");
+        insta::assert_snapshot!(shown("ExitPlanMode", ToolState::done(input.clone(), json!("approved")), &CallLook { full: true, ..FOLDED }), @"
+          ✓ ExitPlanMode · accepted · c1
+            # Plan
+
+            • one
+            • two␛[2J
+            planFilePath  p.md
+            approved
+        ");
+        assert!(shown("ExitPlanMode", ToolState::called(input), &FOLDED).contains("· no result\n"));
+        let long = json!({"plan": "- a\n".repeat(100)});
+        assert!(shown("x", ToolState::called(long), &FOLDED).ends_with("… 40 more lines (240 B); --full shows them\n"));
+    }
+
+    #[test]
+    fn an_answer_that_is_no_option_is_shown_and_so_is_one_that_is_not_understood() {
+        let input = json!({"questions": [{"question": "Which?", "header": "H", "options": ["a", {"label": "b", "description": "the second"}]}]});
+        insta::assert_snapshot!(shown("ask", ToolState::done(input.clone(), json!("**H**: neither")), &FOLDED), @"
+          ✓ ask · answered
+            Which?
+            ○ a
+            ○ b: the second
+            → neither
+        ");
+        insta::assert_snapshot!(shown("ask", ToolState::done(input, json!("They chose b.")), &FOLDED), @"
+          ✓ ask · answered
+            Which?
+            ○ a
+            ○ b: the second
+            They chose b.
+        ");
+    }
+}
