@@ -15,6 +15,7 @@ use scrollback::view::find::{Places, SessionName};
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::outlet::Secrets;
 use crate::render::json;
 use crate::render::table::{Cell, Column, Table};
 use crate::session::name;
@@ -89,6 +90,7 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
         Err(Error::Exists(path)) if args.output.is_none() => return Err(already_there(to, path, global, ctx)),
         converted => converted.map_err(|error| not_converted(&session, &how, error))?,
     };
+    Secrets::of_file(&converted.path, ctx)?.tell(ctx)?;
     remark(&converted, ctx)?;
     if ctx.json {
         ctx.print_json(&converted)?;
@@ -209,6 +211,9 @@ fn to_stdout(
     let (converted, bytes) = converted.map_err(|error| not_converted(session, &how, error))?;
     ctx.out.write_all(&bytes)?;
     ctx.out.flush()?;
+    let mut secrets = Secrets::new(ctx)?;
+    secrets.count_all(&bytes);
+    secrets.tell(ctx)?;
     remark(&converted, ctx)?;
     if ctx.json {
         json::compact(&mut ctx.err, &Converted { path: "-".into(), ..converted })?;

@@ -29,6 +29,7 @@ use serde::Serialize;
 use crate::dialect::Dialect;
 use crate::dialect::layout::Format;
 use crate::disk::Real;
+use crate::disk::replace::{Durable, replace};
 use crate::model::error::{Error, Result};
 use crate::model::host::Host;
 use crate::model::loss::{LossKind, Lost};
@@ -109,6 +110,7 @@ impl Session {
         let staged = Staged::make(&Real, &plan.path, &(host.new_id)())?;
         let written = (|| {
             let (losses, files) = self.write_planned(how, &plan, staged.file(), limits)?;
+            self.mask_file(staged.file(), host)?;
             let converted = self.converted(how, &plan, losses)?;
             let sidecar = files.map(|files| files.publish(&plan.path, || (host.new_id)())).transpose()?;
             // The file comes last: once it exists, everything does. Only on a file system without hard links can a crash leave an
@@ -150,6 +152,7 @@ impl Session {
         let path = scratch.join((host.new_id)());
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
         let written = self.write_planned(how, &plan, staged.file(), limits).and_then(|(losses, _)| {
+            self.mask_file(staged.file(), host)?;
             Ok((self.converted(how, &plan, losses)?, regular_file::read(staged.file(), u64::MAX, Links::Refuse)?))
         });
         staged.clean_up();
@@ -204,11 +207,22 @@ impl Session {
             Way::Copy => plan.other.as_ref().map(Cow::Borrowed),
             Way::Replay => Original::of(self, how.to, file, &replayed, plan.other.as_ref(), limits)?.map(Cow::Owned),
         };
-        let files = original.and_then(|original| original.files(limits));
+        // A copy of the original would have the secrets in it.
+        let files = original.filter(|_| self.mask.is_none()).and_then(|original| original.files(limits));
         if files.is_none() && matches!(plan.way, Way::Replay) && !self.is_rows() {
             losses.push(self.session_loss(Lost::Original, 1));
         }
         Ok((losses, files))
+    }
+
+    /// Masks a file that was copied or restored, if this session is masked: its bytes do not come from records.
+    fn mask_file(&self, file: &Path, host: &Host) -> Result<()> {
+        let Some(mask) = &self.mask else { return Ok(()) };
+        let bytes = regular_file::read(file, u64::MAX, Links::Refuse)?;
+        match mask.redactor().document(&bytes).bytes {
+            Cow::Owned(masked) => replace(&Real, file, &(host.new_id)(), &masked, Durable::No),
+            Cow::Borrowed(_) => Ok(()),
+        }
     }
 
     /// Writes the new file in one step, reads it back and compares it.

@@ -13,7 +13,6 @@ use crate::model::project;
 use crate::model::record::SessionId;
 use crate::session::Session;
 use crate::session::read::source::Source;
-use crate::write::recorder::Options;
 use crate::write::store::{NewSession, Store};
 
 /// The plan of a conversion.
@@ -153,7 +152,7 @@ fn store_for(session: &Session, how: &Conversion<'_>, host: &Host, original: Opt
     let now = Arc::new(move || started.unwrap_or_else(|| now()));
     let store = Store::open(how.to, &how.target.root(host), Host { now, cwd, version, ..host.clone() })?;
     // What is converted was recorded before: a conversion changes nothing in silence.
-    Ok(store.with_options(Options::unredacted()))
+    Ok(store.copying(session))
 }
 
 /// A known place in a store, if sessions can be there: a sidecar is untrusted.
