@@ -58,7 +58,8 @@ pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     }
     ctx.writing(|ctx, out| turns::draw(&session, &turns, ctx, out))?;
     ctx.end_page()?;
-    let (turns, records) = (plural(turns.len() as u64, "turn"), plural(session.records().len() as u64, "record"));
+    let (turns, records) =
+        (plural(turns.conversation_len() as u64, "turn"), plural(session.records().len() as u64, "record"));
     ctx.note(&format!("{turns}, {records}; add --records to see each record."))?;
     Ok(ExitCode::SUCCESS)
 }

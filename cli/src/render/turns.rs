@@ -82,7 +82,7 @@ fn line(row: &TurnRow, spot: &Spot<'_>, ids: &ShortIds<'_>, ctx: &Ctx, out: &mut
     let ending = match row.end {
         Some(TurnEnd::Failed) => paint.red(&ending),
         Some(TurnEnd::Interrupted | TurnEnd::NoAnswer) => paint.yellow(&ending),
-        Some(TurnEnd::Answered) | None => paint.dim(&ending),
+        Some(TurnEnd::Answered | TurnEnd::AnsweredWithNext) | None => paint.dim(&ending),
     };
     let head = if row.head == Some(HeadKind::Main) { paint.green(&head) } else { paint.yellow(&head) };
     let mark = head_mark(row.head, paint);
@@ -112,9 +112,11 @@ fn text(row: &TurnRow) -> String {
 fn ending(row: &TurnRow) -> String {
     let calls = (row.calls > 0).then(|| plural(row.calls as u64, "call"));
     let failed = (row.failed_calls > 0).then(|| format!("{} failed", row.failed_calls));
-    let calls: Vec<String> = calls.into_iter().chain(failed).collect();
+    let denied = (row.denied_calls > 0).then(|| format!("{} denied", row.denied_calls));
+    let calls: Vec<String> = calls.into_iter().chain(failed).chain(denied).collect();
     let end = row.end.map(|end| match end {
         TurnEnd::Answered => "answered",
+        TurnEnd::AnsweredWithNext => "answered with the next",
         TurnEnd::Failed => "failed",
         TurnEnd::Interrupted => "interrupted",
         TurnEnd::NoAnswer => "no answer",

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::error::Result;
 use crate::model::named_enum;
-use crate::model::record::RecordId;
+use crate::model::record::{Kind, RecordId};
 use crate::session::tree::NodeIx;
 use crate::session::{HeadKind, RecordRef, Session};
 use group::Group;
@@ -55,8 +55,10 @@ pub struct TurnRow {
     pub end: Option<TurnEnd>,
     /// Tool calls.
     pub calls: usize,
-    /// How many of them failed or were refused.
+    /// How many of them failed.
     pub failed_calls: usize,
+    /// How many of them were refused.
+    pub denied_calls: usize,
     /// Whether it is part of a side conversation.
     pub sidechain: bool,
     /// Whether it is on the default branch.
@@ -96,6 +98,8 @@ named_enum! {
     TurnEnd {
         /// The model has answered.
         Answered = "answered",
+        /// The model answered it together with the prompt that was typed right after it.
+        AnsweredWithNext = "answered-with-next",
         /// With an error in the place of an answer.
         Failed = "failed",
         /// A person or a crash stopped it.
@@ -117,6 +121,15 @@ impl<'s> Turns<'s> {
     /// How many turns there are.
     pub fn len(&self) -> usize {
         self.groups.len()
+    }
+
+    /// How many of them are turns of the conversation: compactions, rewinds and restored files only stand between those.
+    pub fn conversation_len(&self) -> usize {
+        let kind = |group: &&Group| self.session.at(group.first).kind();
+        self.groups
+            .iter()
+            .filter(|group| !matches!(kind(group), Kind::Compaction | Kind::Rewind | Kind::Restore))
+            .count()
     }
 
     /// Whether there are none.

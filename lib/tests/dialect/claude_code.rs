@@ -191,3 +191,13 @@ fn a_session_read_line_by_line_is_the_whole_one() {
         assert_eq!((grown.usage(), grown.title()), (whole.usage(), whole.title()), "{name}");
     }
 }
+
+#[test]
+fn a_retry_has_words_a_forbidden_call_is_denied_and_a_notification_is_shown() {
+    let session = case("notified-denied-reset");
+    let shown = serde_json::to_string(&messages(&session)).unwrap();
+    assert!(shown.contains("connection reset (ECONNRESET)"), "{shown}");
+    assert!(shown.contains(r#"{"kind":"notification","text":"Background done"}"#), "{shown}");
+    let row = session.turns().unwrap().row(0).unwrap();
+    assert_eq!((row.calls, row.failed_calls, row.denied_calls), (1, 0, 1));
+}

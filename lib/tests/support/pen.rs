@@ -37,6 +37,8 @@ impl Came {
         match entry {
             Ok(entry) => entry.saved.map_or(Came::Nothing, Came::Saved),
             Err(Error::CannotStore { what, .. }) => Came::Refused(what),
+            // A file may have what nobody can record.
+            Err(error @ (Error::InvalidTitle(_) | Error::DuplicateCall { .. })) => Came::Refused(error.to_string()),
             Err(error) => panic!("{error}"),
         }
     }

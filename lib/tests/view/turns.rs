@@ -209,3 +209,21 @@ fn the_answer_that_a_compaction_asked_for_is_of_no_turn() {
     assert_eq!(before.records.last().unwrap().id(), "ord-3", "nobody continues from it");
     assert_eq!(session.usage().and_then(|usage| usage.input), Some(190_150));
 }
+
+#[test]
+fn prompts_that_are_answered_together_are_answered() {
+    assert_snapshot!(turns("
+        q user: One.
+        r < q user: Two.
+        s < r user: Three.
+        a < s assistant: All three.
+        t < a user: Nothing?
+        u < t user: Still nothing?
+    "), @"
+    0 < - q prompt: One. answered-with-next
+    1 < 0 r prompt: Two. answered-with-next
+    2 < 1 a prompt: Three. answered
+    3 < 2 t prompt: Nothing? no-answer
+    4 < 3 u prompt: Still nothing? no-answer Main
+    ");
+}

@@ -106,22 +106,42 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
     if let Some(error) = error.filter(|_| content.parts.is_empty()) {
         content.parts.push(Part::text(failure_text(error)));
     }
+    if line.is_queued_notification() {
+        let text = content.text();
+        let event = || Display::Notification { text: local::without_reminder_tags(&text).to_owned() };
+        content.display = Some(local::display(&text).unwrap_or_else(event));
+    }
     content
 }
 
 /// Errors of the API are objects in objects.
 const NESTED_ERRORS: usize = 4;
 
-/// The text of an error: its innermost message, or the whole.
+/// The text of an error: its innermost message, else the code of the connection's failure, else the whole.
 fn failure_text(error: &RawValue) -> String {
-    let (mut object, mut text) = (RawObject::from_raw(error), None);
+    let (mut object, mut text, mut code) = (RawObject::from_raw(error), None, None);
     for _ in 0..NESTED_ERRORS {
         let Some(level) = object else { break };
         text = level.string("message").or(text);
-        object = level.raw("error").and_then(RawObject::from_raw);
+        code = level.string("code").or(code);
+        object = level.raw("error").or(level.raw("cause")).and_then(RawObject::from_raw);
     }
-    text.unwrap_or_else(|| lenient::text_or_json(error))
+    let connection = || {
+        let code = code?;
+        let words = CONNECTION_FAILURES.iter().find(|(known, _)| *known == code);
+        Some(words.map_or(code.clone(), |(_, words)| format!("{words} ({code})")))
+    };
+    text.or_else(connection).unwrap_or_else(|| lenient::text_or_json(error))
 }
+
+/// The codes of failures before the API answered, and what they mean.
+const CONNECTION_FAILURES: &[(&str, &str)] = &[
+    ("ECONNREFUSED", "connection refused"),
+    ("ECONNRESET", "connection reset"),
+    ("ENOTFOUND", "unknown host"),
+    ("EPIPE", "connection closed"),
+    ("ETIMEDOUT", "connection timed out"),
+];
 
 /// The boundary cuts what the model sees; the summary is in the line after it.
 fn compaction(fields: &RawObject<'_>, line: &Line<'_>) -> Compaction {

@@ -184,6 +184,7 @@ pub(super) struct Attachment<'a> {
     #[serde(rename = "type")]
     pub(super) name: Text<'a>,
     pub(super) command_mode: Text<'a>,
+    pub(super) origin: Object<RawObject<'a>>,
 }
 
 /// The API's message, or one block of it.

@@ -119,7 +119,7 @@ fn file(block: &RawObject<'_>) -> Option<FilePart> {
 fn result(block: &RawObject<'_>, run: &ToolRun<'_>) -> ToolResult {
     let output = block.raw("content").map(output).unwrap_or_default();
     let text = output_text(&output);
-    let outcome = match (block.flag("is_error"), run.was_refused()) {
+    let outcome = match (block.flag("is_error"), run.was_refused() || is_denial(&text)) {
         (false, _) => Outcome::Done,
         (true, true) => Outcome::Denied(Some(text).filter(|text| !text.is_empty())),
         (true, false) => Outcome::Failed(text),
@@ -127,6 +127,12 @@ fn result(block: &RawObject<'_>, run: &ToolRun<'_>) -> ToolResult {
     let call_id = block.string("tool_use_id").unwrap_or_default();
     let (duration_ms, about) = (run.duration_ms(), run.about());
     ToolResult { duration_ms, about, ..ToolResult::new(call_id, output, outcome) }
+}
+
+/// Whether the agent's own rules forbade the call: `Permission to use Bash with command … has been denied.`
+fn is_denial(text: &str) -> bool {
+    let (first, _) = text.split_once('\n').unwrap_or((text, ""));
+    text.starts_with("Permission to use ") && first.contains(" has been denied")
 }
 
 fn reasoning(block: &RawObject<'_>, key: &str, field: &str) -> Part {

@@ -40,6 +40,9 @@ const SIDE_TYPES: &[&str] = &[
 const NOTICES: &[&str] =
     &["away_summary", "informational", "local_command", "microcompact_boundary", "stop_hook_summary", "turn_duration"];
 
+/// Who is the author, or what the mode is, of the end of a task in the background.
+const NOTIFICATION: &str = "task-notification";
+
 /// An attachment with the task list.
 pub(super) const TODO: &str = "todo";
 
@@ -60,6 +63,7 @@ impl<'a> Line<'a> {
             "assistant" => {
                 RecordClass { is_failure: self.is_api_error_message.0, ..RecordClass::link(Kind::Assistant) }
             }
+            "attachment" if self.is_queued_notification() => RecordClass::link(Kind::System),
             "attachment" if self.is_queued_prompt() => RecordClass::link(Kind::User),
             "attachment" => RecordClass::link(Kind::Attachment),
             "system" => self.notice_class(),
@@ -90,6 +94,14 @@ impl<'a> Line<'a> {
     fn is_queued_prompt(&self) -> bool {
         let mode = self.attachment.0.as_ref().and_then(|attachment| attachment.command_mode.0.as_deref());
         self.was_queued() && !self.is_meta.0 && matches!(mode, None | Some("prompt"))
+    }
+
+    /// Whether the agent told the model about the end of a task while it worked.
+    pub(super) fn is_queued_notification(&self) -> bool {
+        let attachment = self.attachment.0.as_ref().filter(|_| self.was_queued());
+        let origin = attachment.and_then(|attachment| attachment.origin.0.as_ref()).and_then(|of| of.text("kind"));
+        let mode = attachment.and_then(|attachment| attachment.command_mode.0.as_deref());
+        !self.is_meta.0 && (origin.as_deref() == Some(NOTIFICATION) || mode == Some(NOTIFICATION))
     }
 
     /// The class of a message in the role `user`; the agent uses that role, too.

@@ -10,6 +10,9 @@ use crate::model::record::{Body, Content, Display, Kind, Outcome, RecordId, Tool
 use crate::session::RecordRef;
 use crate::view::describe::{PREVIEW_CHARS, shorten, text_of};
 
+/// How many prompts in a row are followed to an answer of all of them.
+const PROMPTS_TOGETHER: usize = 16;
+
 impl Turns<'_> {
     /// Reads one turn.
     pub fn row(&self, turn: usize) -> Result<TurnRow> {
@@ -17,13 +20,14 @@ impl Turns<'_> {
         let first = self.session.at(group.first);
         let body = first.body()?;
         let (kind, text) = beginning(first, &body);
-        let mut reader = Reader::default();
-        for record in self.records(turn).filter(|record| !record.is_side() || record.is_failure()) {
-            reader.add(record, record.body()?);
-        }
+        let reader = self.read(turn)?;
         // In a room, people talk to each other too.
         let is_in_room = body.content().is_some_and(|content| content.sender.is_some());
         let asks = matches!(kind, TurnKind::Prompt | TurnKind::Notification) && !is_in_room;
+        let end = match reader.end(asks, group.is_continued && group.head.is_none()) {
+            Some(TurnEnd::NoAnswer) if self.is_answered_later(turn)? => Some(TurnEnd::AnsweredWithNext),
+            end => end,
+        };
         Ok(TurnRow {
             id: name(self.last(turn)),
             first: name(first),
@@ -31,14 +35,40 @@ impl Turns<'_> {
             kind,
             text: shorten(&text, PREVIEW_CHARS),
             at: first.at(),
-            end: reader.end(asks, group.is_continued && group.head.is_none()),
+            end,
             calls: reader.calls.len(),
             failed_calls: reader.failed.len(),
+            denied_calls: reader.denied.len(),
             sidechain: first.is_sidechain(),
             on_branch: group.on_branch,
             head: group.head,
             missing_parent: first.missing_parent().map(RecordId::from),
         })
+    }
+
+    fn read(&self, turn: usize) -> Result<Reader> {
+        let mut reader = Reader::default();
+        for record in self.records(turn).filter(|record| !record.is_side() || record.is_failure()) {
+            reader.add(record, record.body()?);
+        }
+        Ok(reader)
+    }
+
+    /// Whether the model answers a prompt together with one of those that were typed right after it.
+    fn is_answered_later(&self, turn: usize) -> Result<bool> {
+        for next in (turn + 1)..=(turn + PROMPTS_TOGETHER) {
+            let Some(group) = self.groups.get(next).filter(|group| group.parent == Some(next as u32 - 1)) else {
+                break;
+            };
+            if self.session.at(group.first).kind() != Kind::User {
+                break;
+            }
+            match self.read(next)?.last {
+                Last::Nothing => {}
+                last => return Ok(matches!(last, Last::Text | Last::Call | Last::Result | Last::Thinking)),
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -106,6 +136,7 @@ struct Reader {
     calls: HashSet<String>,
     answered: HashSet<String>,
     failed: HashSet<String>,
+    denied: HashSet<String>,
 }
 
 impl Reader {
@@ -144,9 +175,11 @@ impl Reader {
                     self.calls.insert(call.call_id.clone());
                     self.last = if call.is_open() { Last::Call } else { Last::Result };
                     self.answered.extend((!call.is_open()).then(|| call.call_id.clone()));
-                    let has_failed =
-                        matches!(call.state, ToolState::OutputError { .. } | ToolState::OutputDenied { .. });
-                    self.failed.extend(has_failed.then(|| call.call_id.clone()));
+                    match call.state {
+                        ToolState::OutputError { .. } => _ = self.failed.insert(call.call_id.clone()),
+                        ToolState::OutputDenied { .. } => _ = self.denied.insert(call.call_id.clone()),
+                        _ => {}
+                    }
                 }
                 _ => {}
             }
@@ -163,8 +196,10 @@ impl Reader {
     fn results(&mut self, results: &[ToolResult]) {
         for result in results.iter().filter(|result| !result.preliminary) {
             self.answered.insert(result.call_id.clone());
-            if result.outcome != Outcome::Done {
-                self.failed.insert(result.call_id.clone());
+            match result.outcome {
+                Outcome::Done => {}
+                Outcome::Failed(_) => _ = self.failed.insert(result.call_id.clone()),
+                Outcome::Denied(_) => _ = self.denied.insert(result.call_id.clone()),
             }
         }
     }
