@@ -118,6 +118,15 @@ fn the_last_no_messages_are_the_header_alone() {
     env.session("large", &talk().replace("Four.", &"four ".repeat(100_000)));
     let ran = env.run(&["show", "large", "--last", "0"]);
     assert!(ran.code == 0 && ran.out.contains("earlier messages: --last 20 "), "{}", ran.all());
+    // A turn of which only the end is read.
+    let mut turn = line("user", "u1", None, "Go.");
+    for at in 1..60 {
+        let parent = if at == 1 { "u1".to_owned() } else { format!("a{}", at - 1) };
+        turn += &line("assistant", &format!("a{at}"), Some(&parent), &"work ".repeat(2_000));
+    }
+    env.session("turn", &turn);
+    let ran = env.run(&["show", "turn", "--last", "0"]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
 }
 
 /// With `--color always` a terminal is at the other end of the pipe, so that nothing in it may act there.
@@ -321,4 +330,13 @@ fn resuming_says_since_when_how_much_and_how_it_ended() {
     assert!(ran.err.contains(&format!("{from}2 messages, it continues after its last answer.\n")), "{}", ran.all());
     let ran = env.run_with(&["record"], b"{\"user\": \"New\"}\n");
     assert!(!ran.err.contains("Resumed"), "{}", ran.all());
+}
+
+#[test]
+fn a_prompt_without_content_is_said_to_be_empty() {
+    let env = TestEnv::new();
+    let bare = json!({"type": "user", "uuid": "u3", "parentUuid": "a2", "timestamp": "2026-11-15T10:00:00Z"});
+    env.session("s1", &format!("{}{bare}\n", talk()));
+    let shown = env.run(&["show", "s1"]);
+    assert!(shown.out.contains("▌ you") && shown.out.contains("  (empty)\n"), "{}", shown.out);
 }

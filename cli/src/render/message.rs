@@ -118,6 +118,9 @@ impl<'a> Renderer<'a> {
             _ if message.parts.iter().all(divider::is_alone) && !message.parts.is_empty() => false,
             _ => message.role != Role::System || !body.is_empty(),
         };
+        if has_header && body.is_empty() && message.role == Role::User && !self.live {
+            body = self.aside("(empty)");
+        }
         if has_header {
             out += &(self.header(message, around) + "\n");
         }

@@ -91,9 +91,9 @@ impl<'b, 's> Conversation<'b, 's> {
             .or((!self.is_empty()).then_some(0))
     }
 
-    /// Whether a message continues the turn of the one before it.
+    /// Whether a message continues the turn of the one before it. The end, after the last message, continues nothing.
     pub(crate) fn continues(&self, message: usize) -> bool {
-        self.groups[message].continues
+        self.groups.get(message).is_some_and(|group| group.continues)
     }
 
     /// Whether the branch holds the call of each result in a message.

@@ -211,7 +211,7 @@ fn the_end_of_a_session_is_the_end_of_the_whole_session() {
         let size = fs::metadata(&path).unwrap().len();
         let near_end = last[seed as usize % last.len()].id.clone();
         let near_start = whole.branch(whole.head().unwrap()).records[3].id().into_owned();
-        for count in [1, 5, 60] {
+        for count in [0, 1, 5, 60] {
             for before in [None, Some(near_end.as_str()), Some(near_start.as_str())] {
                 let wanted = Page { messages: count, before };
                 let tail = Session::open_page(&source, &reading(), wanted).unwrap();
@@ -243,6 +243,9 @@ fn a_turn_longer_than_the_window_is_counted_from_its_beginning() {
     let source = Source::file(native(), &path);
     let tail = Session::open_page(&source, &reading(), Page { messages: 1, before: None }).unwrap();
     assert_eq!(page(&tail, Page { messages: 1, before: None })[0].id, "1001");
+    // No message of it: the end of the turn is enough.
+    let tail = Session::open_page(&source, &reading(), Page { messages: 0, before: None }).unwrap();
+    assert!(!tail.whole());
 }
 
 #[test]
