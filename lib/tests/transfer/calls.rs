@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs;
+use std::time::{Duration, Instant};
 
 use scrollback::model::{LossKind, Part};
 use scrollback::session::Session;
@@ -174,5 +175,33 @@ fn a_result_without_a_call_gets_one_and_a_second_result_is_dropped() {
         assert!(losses.contains(&("r2", "duplicate result", LossKind::Dropped)), "{to}: {losses:?}");
         assert!(losses.contains(&("r3", "tool call", LossKind::Synthesised)), "{to}: {losses:?}");
         assert!(fs::read_to_string(&converted.path).unwrap().contains("nobody asked"), "{to}");
+    }
+}
+
+/// Calls and results that share ids cost as much as others: all one id, and each id twice.
+#[test]
+fn many_calls_of_one_id_take_linear_time() {
+    let call = |id: &str| json!({"type": "function_call", "name": "read", "call_id": id, "arguments": "{}"});
+    let output = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "ebb"});
+    let prompt = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look."}]});
+    let line = |item: Value| json!({"timestamp": "2026-11-07T18:02:12Z", "type": "response_item", "payload": item});
+    for ids in [|_: usize| "same".to_owned(), |at: usize| format!("c{}", at / 2)] {
+        let time = |count: usize| {
+            let outputs = (0..count).map(|at| output(&ids(at)));
+            let items = std::iter::once(prompt.clone()).chain((0..count).map(|at| call(&ids(at)))).chain(outputs);
+            let lines: Vec<String> = items.map(|item| line(item).to_string()).collect();
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let folder = folder();
+            let source = session("codex", folder.path(), &lines);
+            let start = Instant::now();
+            let converted = convert(&source, named("native"), &folder.path().join("new.jsonl")).unwrap();
+            let time = start.elapsed();
+            assert!(!converted.losses.iter().any(|row| row.kind == LossKind::Dropped), "{:?}", converted.losses);
+            time
+        };
+        let fastest = |count: usize| (0..2).map(|_| time(count)).min().unwrap_or_default();
+        let (few, many) = (fastest(500), fastest(4_000));
+        // Eight times the calls; a square would take 64 times as long.
+        assert!(many < few * 24 + Duration::from_millis(100), "{few:?} and {many:?}");
     }
 }

@@ -4,6 +4,8 @@
 //! turn of its branch that has one. A result without a call gets a call; a second result of a call is dropped. Both are reported.
 //! Calls without results stay as they are.
 
+mod lanes;
+
 use std::collections::VecDeque;
 
 use hashbrown::{HashMap, HashSet};
@@ -16,9 +18,11 @@ use crate::model::record::{Body, Content, Kind, ToolResult};
 use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
 use crate::view::history::UniqueIds;
+use lanes::{LanePlace, Lanes};
 
-/// How many records before a result are searched for its call, if several calls have its id. Few turns are longer.
-const RECORDS_BEFORE_A_RESULT: usize = 10_000;
+/// How many turns and branches before a result are searched for its call, if several calls have its id. Nearly all results are in
+/// the turn of their call; each step costs a lookup for each result.
+const LANES_BEFORE_A_RESULT: usize = 500;
 
 /// The hash of a call's id, and whether it is in a sidechain: those have calls of their own.
 type CallKey = (u64, bool);
@@ -27,10 +31,9 @@ type CallKey = (u64, bool);
 #[derive(Default)]
 pub(super) struct Pairing {
     calls: Vec<Call>,
-    /// The calls of an id that an answer makes, by its first record.
-    made_by: HashMap<(CallKey, usize), Vec<usize>>,
-    /// The first record of each answer of several records, by all of them.
-    first_of: HashMap<usize, usize>,
+    lanes: Lanes,
+    /// The calls of an id that are made on a lane.
+    made_on: HashMap<(CallKey, usize), Made>,
     /// The last call of each id.
     last: HashMap<CallKey, usize>,
     /// Ids of several calls.
@@ -45,6 +48,15 @@ struct Call {
     /// Its new id, if it has one.
     id: Option<String>,
     is_answered: bool,
+}
+
+/// Calls of one id on one lane, in its order.
+#[derive(Default)]
+struct Made {
+    /// The places and the calls.
+    calls: Vec<(usize, usize)>,
+    /// How many of the first are known to be answered: calls never open again.
+    answered: usize,
 }
 
 /// The repairs of one body.
@@ -77,9 +89,7 @@ impl Pairing {
     /// Repairs the body of some records.
     pub(super) fn repair(&mut self, body: &mut Body, records: &[RecordRef<'_>]) -> Repairs {
         let mut repairs = Repairs::default();
-        if let [first, _, ..] = records {
-            self.first_of.extend(records.iter().map(|record| (record.order(), first.order())));
-        }
+        self.lanes.join(records);
         let is_answer = body.kind() == Kind::Assistant;
         if let Some(content) = body.content_mut() {
             if is_answer {
@@ -133,7 +143,7 @@ impl Pairing {
         repairs: &mut Repairs,
     ) -> Option<Option<String>> {
         let key = key_of(&result.call_id, records);
-        let Some(last) = self.last.get(&key) else {
+        let Some(last) = self.last.get(&key).copied() else {
             let id = self.ids.other_than(&result.call_id);
             if self.expected.contains(&key) {
                 self.answered_early.entry(key).or_default().push_back(id.clone());
@@ -145,7 +155,7 @@ impl Pairing {
             return Some(id);
         };
         let open = records.first().and_then(|record| self.open_call(key, *record));
-        match self.calls.get_mut(open.unwrap_or(*last)) {
+        match self.calls.get_mut(open.unwrap_or(last)) {
             Some(call) if open.is_some() || result.preliminary => {
                 call.is_answered |= !result.preliminary;
                 Some(call.id.clone())
@@ -158,7 +168,8 @@ impl Pairing {
         let at = self.calls.len();
         self.calls.push(call);
         if let Some(first) = records.first() {
-            self.made_by.entry((key, self.first_of(*first))).or_default().push(at);
+            let LanePlace { lane, place } = self.lanes.place_of(*first);
+            self.made_on.entry((key, lane)).or_default().calls.push((place, at));
         }
         if self.last.insert(key, at).is_some() {
             self.shared.insert(key);
@@ -166,41 +177,34 @@ impl Pairing {
     }
 
     /// The open call that a record's result of this id belongs to.
-    fn open_call(&self, key: CallKey, record: RecordRef<'_>) -> Option<usize> {
+    fn open_call(&mut self, key: CallKey, record: RecordRef<'_>) -> Option<usize> {
         // The calls of the turn: whether there are any, and the first that is open.
         let (mut is_made, mut open) = (false, None::<usize>);
-        let is_open = |call: &usize| !self.calls[*call].is_answered;
         if self.shared.contains(&key) {
-            let before = std::iter::successors(Some(record), |record| record.parent());
-            let mut seen = HashSet::new();
-            for record in before.take(RECORDS_BEFORE_A_RESULT) {
-                let first = self.first_of(record);
-                // An answer of several records is counted once.
-                if let Some(made) = self.made_by.get(&(key, first)).filter(|_| seen.insert(first)) {
-                    is_made = true;
-                    open = made.iter().copied().filter(is_open).chain(open).min();
+            let place = self.lanes.place_of(record);
+            for (LanePlace { lane, place }, starts_turn) in self.lanes.up_from(place).take(LANES_BEFORE_A_RESULT) {
+                if let Some(made) = self.made_on.get_mut(&(key, lane)) {
+                    is_made |= made.calls.first().is_some_and(|(first, _)| *first <= place);
+                    open = made.first_open(place, &self.calls).into_iter().chain(open).min();
                 }
-                if is_made && starts_turn(record) {
+                if is_made && starts_turn {
                     break;
                 }
             }
         }
         // Without a call before the result, the last call of that id is taken.
-        if is_made { open } else { self.last.get(&key).copied().filter(is_open) }
-    }
-
-    /// The first record of the answer that a record belongs to, or itself.
-    fn first_of(&self, record: RecordRef<'_>) -> usize {
-        self.first_of.get(&record.order()).copied().unwrap_or_else(|| record.order())
+        let last = || self.last.get(&key).copied().filter(|call| !self.calls[*call].is_answered);
+        if is_made { open } else { last() }
     }
 }
 
-/// Whether `show` starts a new message with a record.
-fn starts_turn(record: RecordRef<'_>) -> bool {
-    let kind = record.kind();
-    kind == Kind::User
-        || (kind == Kind::System && !record.is_failure())
-        || (kind == Kind::Assistant && record.is_message())
+impl Made {
+    /// The first open call up to a place.
+    fn first_open(&mut self, until: usize, calls: &[Call]) -> Option<usize> {
+        let is_answered = |(_, call): &&(usize, usize)| calls.get(*call).is_some_and(|call| call.is_answered);
+        self.answered += self.calls[self.answered..].iter().take_while(is_answered).count();
+        self.calls.get(self.answered).filter(|(place, _)| *place <= until).map(|(_, call)| *call)
+    }
 }
 
 fn call_of(result: &ToolResult, id: Option<&str>) -> Part {
@@ -240,7 +244,7 @@ mod tests {
         let mut pairing = Pairing::default();
         pairing.repair(&mut joined(&records).unwrap(), &records);
         assert_eq!(pairing.calls.len(), RECORDS);
-        assert_eq!(pairing.made_by.values().map(Vec::len).sum::<usize>(), RECORDS);
+        assert_eq!(pairing.made_on.values().map(|made| made.calls.len()).sum::<usize>(), RECORDS);
         // Whichever of its records is the parent of a result, the first call of its id is the open one.
         for record in [records[0], records[RECORDS / 2], records[RECORDS - 1]] {
             assert_eq!(pairing.open_call((xxh3_64(b"t1"), false), record), Some(1));
