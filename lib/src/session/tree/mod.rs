@@ -196,7 +196,7 @@ impl Tree {
     }
 
     /// The newest record without children below a record: in a file whose lines were shuffled, the last line may be the
-    /// beginning of the conversation.
+    /// beginning of the conversation. Times say what is newest, because the order of such a file does not.
     fn newest_leaf(&self, skeleton: &Skeleton, top: NodeIx) -> NodeIx {
         let rank = self.rank(skeleton, top);
         let (mut open, mut newest) = (vec![top], None);
@@ -205,10 +205,11 @@ impl Tree {
             let continues = |child: &&NodeIx| rank > 0 && self.rank(skeleton, **child) >= rank;
             open.extend(self.children(node).iter().filter(continues));
             if open.len() == before {
-                newest = newest.max(Some((self.nodes[node as usize].last, node)));
+                let Node { at, last, .. } = self.nodes[node as usize];
+                newest = newest.max(Some((at, last, node)));
             }
         }
-        newest.map_or(top, |(_, leaf)| leaf)
+        newest.map_or(top, |(_, _, leaf)| leaf)
     }
 
     /// Breaks each cycle where a walk from the newest record closes it.

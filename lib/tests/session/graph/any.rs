@@ -186,7 +186,8 @@ impl Oracle {
             leaves.extend(children.is_empty().then(|| self.get(&record.id())));
             open.extend(children);
         }
-        leaves.into_iter().max_by_key(|known| known.last_line).unwrap()
+        let newest = |known: &&Known| (session.find(&known.name).unwrap().at(), known.last_line);
+        leaves.into_iter().max_by_key(newest).unwrap()
     }
 }
 
