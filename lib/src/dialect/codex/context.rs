@@ -77,7 +77,8 @@ pub(super) fn mark(message: &Payload<'_>) -> Option<Mark> {
 fn known_kinds(message: &Payload<'_>) -> Vec<String> {
     let passthrough = message.passthrough.0.as_ref();
     let kinds = passthrough.and_then(|passthrough| passthrough.parsed::<Vec<String>>("content_item_kinds"));
-    kinds.unwrap_or_default().into_iter().filter(|kind| kind != UNKNOWN).collect()
+    let beside = || message.content_item_kinds.and_then(|kinds| serde_json::from_str(kinds.get()).ok());
+    kinds.or_else(beside).unwrap_or_default().into_iter().filter(|kind| kind != UNKNOWN).collect()
 }
 
 /// Whether a content is only context.

@@ -231,6 +231,8 @@ pub(super) struct Payload<'a> {
     pub(super) call_id: Text<'a>,
     #[serde(rename = "internal_chat_message_metadata_passthrough")]
     pub(super) passthrough: Object<RawObject<'a>>,
+    /// The same as in `passthrough`, beside it.
+    pub(super) content_item_kinds: Option<&'a RawValue>,
     // In the header and in turns.
     pub(super) cwd: Text<'a>,
     pub(super) model: Text<'a>,
