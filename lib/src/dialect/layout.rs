@@ -72,6 +72,9 @@ impl Layout {
 
     /// Every file that matches the pattern, in the order of names; each unreadable place is an error.
     pub fn files(&self) -> Vec<Result<PathBuf>> {
+        if let Err(error) = check_root(&self.root) {
+            return vec![Err(error)];
+        }
         let mut found = vec![Ok(self.root.clone())];
         let parts: Vec<&str> = self.pattern.split('/').collect();
         for (depth, part) in parts.iter().enumerate() {
@@ -80,12 +83,17 @@ impl Layout {
             found = found
                 .into_par_iter()
                 .flat_map_iter(|folder| match folder {
-                    Ok(folder) => matching(&folder, part, last),
+                    Ok(folder) => matching(&folder, part, last, self.is_mixed()),
                     Err(error) => vec![Err(error)],
                 })
                 .collect();
         }
         found
+    }
+
+    /// Whether other agents store files with such names there.
+    fn is_mixed(&self) -> bool {
+        matches!(self.format, Format::ByContent { mixed: true, .. })
     }
 
     /// Whether the name of a file matches, whatever its folder.
@@ -108,17 +116,31 @@ impl Layout {
     }
 }
 
-/// The entries of a folder that match a part of the pattern, and every error that may hide others.
-fn matching(folder: &Path, part: &str, last: bool) -> Vec<Result<PathBuf>> {
+/// Something else in the place of the folder: no session in it can be found. A folder that is missing is no error.
+fn check_root(root: &Path) -> Result<()> {
+    match fs::metadata(root) {
+        Ok(metadata) if !metadata.is_dir() => Err(io::Error::from(io::ErrorKind::NotADirectory)).at(root),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// The entries of a folder that match a part of the pattern, and every error that may hide others. In a mixed folder, other folders
+/// may have the name of a file.
+fn matching(folder: &Path, part: &str, last: bool, is_mixed: bool) -> Vec<Result<PathBuf>> {
+    let is_named = !part.contains('*');
     // `metadata` follows links: a store may be one.
     let wanted = |path: PathBuf| match fs::metadata(&path) {
-        Ok(metadata) if last && !metadata.is_file() && !metadata.is_dir() => Some(Err(Error::NotAFile(path))),
-        Ok(metadata) => (if last { metadata.is_file() } else { metadata.is_dir() }).then_some(Ok(path)),
+        Ok(metadata) if last && metadata.is_file() || !last && metadata.is_dir() => Some(Ok(path)),
+        Ok(metadata) if last && metadata.is_dir() && is_mixed => None,
+        Ok(_) if last => Some(Err(Error::NotAFile(path))),
+        // A name with `*` fits files that are not meant.
+        Ok(_) if is_named => Some(Err(io::Error::from(io::ErrorKind::NotADirectory)).at(&path)),
+        Ok(_) => None,
         // A broken link in the place of a session is reported.
         Err(error) if is_absence(&error) && !(last && path.is_symlink()) => None,
         Err(source) => Some(Err(Error::Io { path, source })),
     };
-    if !part.contains('*') {
+    if is_named {
         return wanted(folder.join(part)).into_iter().collect();
     }
     match fs::read_dir(folder) {
@@ -248,8 +270,11 @@ mod tests {
         }
         fs::create_dir_all(dir.path().join("s3/messages.jsonl")).unwrap();
         let layout = Layout::lines(dir.path(), "*/messages.jsonl");
-        let found: Vec<PathBuf> = layout.files().into_iter().map(Result::unwrap).collect();
+        let (found, errors): (Vec<_>, Vec<_>) = layout.files().into_iter().partition(Result::is_ok);
+        let found: Vec<PathBuf> = found.into_iter().map(Result::unwrap).collect();
         assert_eq!(found, [dir.path().join("s1/messages.jsonl"), dir.path().join("s2/messages.jsonl")]);
+        let errors: Vec<String> = errors.into_iter().map(|error| error.unwrap_err().to_string()).collect();
+        assert!(errors.len() == 1 && errors[0].ends_with("s3/messages.jsonl: not a regular file"), "{errors:?}");
         assert!(layout.fits(Path::new("/x/y/messages.jsonl")));
     }
 

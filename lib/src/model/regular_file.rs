@@ -37,12 +37,13 @@ pub(crate) fn open(path: &Path, links: Links) -> Result<(File, Metadata)> {
 /// Reads a whole regular file of at most so many bytes. A larger one is an error, and nothing of it is read.
 pub fn read(path: &Path, limit_bytes: u64, links: Links) -> Result<Vec<u8>> {
     let (file, metadata) = open(path, links)?;
+    check_length(path, metadata.len(), limit_bytes)?;
     let mut bytes = Vec::new();
     if metadata.len() > 0 {
         // One byte more: the file may grow while it is read.
         file.take(limit_bytes.saturating_add(1)).read_to_end(&mut bytes).at(path)?;
     }
-    check_length(path, metadata.len().max(bytes.len() as u64), limit_bytes)?;
+    check_length(path, bytes.len() as u64, limit_bytes)?;
     Ok(bytes)
 }
 
@@ -85,6 +86,16 @@ mod tests {
         assert_eq!(read(&path, 5, Links::Refuse).unwrap(), b"12345");
         let error = read(&path, 4, Links::Refuse).unwrap_err().to_string();
         assert!(error.ends_with("x: larger than 4 bytes"), "{error}");
+    }
+
+    /// Its length is looked at first: a file with holes has any length at no cost, and reading them takes minutes.
+    #[test]
+    fn nothing_of_a_larger_file_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        // Reading this much would take all memory.
+        assert!(read(&path, (1 << 40) - 1, Links::Refuse).is_err());
     }
 
     #[cfg(unix)]

@@ -13,7 +13,7 @@ use scrollback::view::listing::{self, Depth};
 use serde_json::json;
 
 /// Each file beside a log that reading opens: the dialect, the log and the file, in a store.
-const COMPANIONS: [(&str, &str, &str); 11] = [
+const COMPANIONS: [(&str, &str, &str); 12] = [
     ("native", "sessions/s1/messages.jsonl", "sessions/s1/snapshots.jsonl"),
     ("native", "sessions/s1/messages.jsonl", "sessions/s1/metadata.json"),
     ("native", "messages.jsonl", "snapshots.jsonl"),
@@ -26,16 +26,21 @@ const COMPANIONS: [(&str, &str, &str); 11] = [
     ),
     ("sage-el", "projects/x/conversation.jsonl", "projects/x/metadata.json"),
     ("sage-el", "projects/x/history/20260101-000000.jsonl", "projects/x/metadata.json"),
+    ("codex", CODEX_LOG, "session_index.jsonl"),
     ("ai-sdk", "chats/x.db", "chats/x.db-journal"),
     ("ai-sdk", "chats/x.db", "chats/x.db-wal"),
     ("ai-sdk", "chats/x.db", "chats/x.db-shm"),
 ];
+
+const CODEX_LOG: &str = "sessions/2026/10/02/rollout-2026-10-02T09-00-00-5e551000-0000-4000-8000-000000000001.jsonl";
 
 /// A prompt, as the dialect writes it.
 fn log_of(dialect: &str) -> String {
     let at = "2026-10-02T09:00:00Z";
     let line = match dialect {
         "sage-el" => json!({"role": "user", "content": "One?", "timestamp": at}),
+        "codex" => json!({"timestamp": at, "type": "response_item", "payload": {"type": "message", "role": "user",
+            "content": [{"type": "input_text", "text": "One?"}]}}),
         "qwen-code" => json!({"uuid": "u1", "parentUuid": null, "sessionId": "s1", "timestamp": at, "type": "user",
             "cwd": "/x", "version": "0.1.0", "message": {"role": "user", "parts": [{"text": "One?"}]}}),
         _ => json!({"type": "user", "uuid": "u1", "parentUuid": null, "timestamp": at, "cwd": "/x", "sessionId": "s1",
@@ -94,6 +99,8 @@ fn a_hostile_file_beside_a_log_is_an_issue_of_its_session() {
                 Hostile::NotText if name.ends_with("-journal") => Some(IssueKind::UnreadableFile),
                 _ if is_database && (hostile.is_readable() || hostile == Hostile::Sparse) => continue,
                 _ if !hostile.is_readable() => Some(IssueKind::UnreadableFile),
+                // Damaged lines of an index name no session.
+                _ if name == "session_index.jsonl" => None,
                 _ if is_sidecar => Some(IssueKind::DamagedSidecar),
                 Hostile::NotText => Some(IssueKind::NotJson),
                 _ => None,
@@ -105,6 +112,65 @@ fn a_hostile_file_beside_a_log_is_an_issue_of_its_session() {
             }
         }
     }
+}
+
+/// Something else in the place of the folder with the sub-agents' logs.
+#[test]
+fn a_hostile_file_in_the_place_of_a_folder_is_an_issue_of_its_session() {
+    const SESSION: &str = "5e551000-0000-4000-8000-000000000001";
+    for (dialect, log, folder) in [
+        ("claude-code", format!("projects/-x/{SESSION}.jsonl"), format!("projects/-x/{SESSION}")),
+        ("qwen-code", format!("projects/-x/chats/{SESSION}.jsonl"), format!("projects/-x/subagents/{SESSION}")),
+    ] {
+        for hostile in Hostile::ALL {
+            let dir = tempfile::tempdir().unwrap();
+            let store = dir.path().canonicalize().unwrap();
+            write_log(dialect, &store.join(&log));
+            hostile.put(&store.join(&folder));
+            let what = format!("{hostile:?} as {folder}");
+            let found = issues(dialect, store.join(&log), &what);
+            let is_folder = matches!(hostile, Hostile::Folder | Hostile::LinkToFolder);
+            let about = found.iter().find(|issue| issue.kind == IssueKind::UnreadableFile);
+            assert_eq!(about.is_none(), is_folder, "{what}: {found:?}");
+            assert!(about.is_none_or(|issue| issue.detail.contains(SESSION)), "{what}: {found:?}");
+        }
+    }
+}
+
+/// A root, a folder with a fixed name or a log of a sub-agent that is something else is reported, and hides no other session.
+#[test]
+fn something_else_in_a_store_is_reported() {
+    for (dialect, place) in [
+        ("native", "sessions"),
+        ("codex", "sessions"),
+        ("claude-code", "projects"),
+        ("claude-code", "projects/-x/s1/subagents"),
+        ("qwen-code", "projects/-x/chats"),
+        ("sage-el", "projects/x/history"),
+        ("fluux", "a@b/sessions"),
+    ] {
+        for hostile in [Hostile::Pipe, Hostile::LinkToPipe, Hostile::Socket, Hostile::Empty, Hostile::NotText] {
+            assert!(!reported(dialect, place, hostile).is_empty(), "{hostile:?} as {place} of {dialect}");
+        }
+    }
+    for place in ["projects/-x/s1.jsonl", "projects/-x/s1/subagents/agent-1.jsonl"] {
+        assert_eq!(reported("claude-code", place, Hostile::Folder).len(), 1, "a folder as {place}");
+    }
+    assert!(reported("claude-code", "projects/-x/s1", Hostile::Folder).is_empty());
+}
+
+/// What a walk through a store reports about something in it.
+fn reported(dialect: &'static str, place: &str, hostile: Hostile) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let store = dir.path().canonicalize().unwrap();
+    hostile.put(&store.join(place));
+    let path = store.join(place).display().to_string();
+    in_time(place, move || {
+        let dialect = dialect::named(dialect).unwrap();
+        let layouts = dialect.layouts_in(&store).into_iter().map(|layout| (dialect, layout));
+        let found = Source::walk_all(&layouts.collect::<Vec<_>>()).into_iter().filter_map(Result::err);
+        found.map(|error| error.to_string()).filter(|error| error.contains(&path)).collect()
+    })
 }
 
 #[test]

@@ -3,6 +3,7 @@
 pub(crate) mod open;
 pub(crate) mod segments;
 pub(crate) mod source;
+mod own_folders;
 pub(crate) mod title_index;
 pub(crate) mod files;
 pub(crate) mod rows;

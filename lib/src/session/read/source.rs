@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
@@ -41,6 +42,8 @@ pub struct Source {
     pub(crate) earlier: Vec<PathBuf>,
     /// Its title in the agent's list of titles, if there is one.
     pub(crate) index_title: Option<IndexTitle>,
+    /// That list, if it cannot be read.
+    pub(crate) unreadable_index: Option<UnreadableFile>,
     /// Which session of a database it is.
     pub key: Option<String>,
     /// Its rows, once the database was queried.
@@ -97,12 +100,15 @@ impl Source {
         // A file with another name is only a log: the files beside it do not belong to it.
         let layout = if layout.names(path) { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
         let source = Source::new(dialect, path.to_path_buf(), layout).with_earlier_files();
-        let index_title = source.store_root().and_then(|root| title_index::read(dialect, &root).remove(&source.name()));
-        Source { index_title, ..source }
+        match source.store_root() {
+            Some(root) => title_index::read(dialect, &root).describe(source),
+            None => source,
+        }
     }
 
     pub(crate) fn new(dialect: &'static dyn Dialect, path: PathBuf, layout: Layout) -> Source {
-        Source { dialect, path, layout, earlier: Vec::new(), index_title: None, key: None, rows: None }
+        let (earlier, index_title, unreadable_index) = (Vec::new(), None, None);
+        Source { dialect, path, layout, earlier, index_title, unreadable_index, key: None, rows: None }
     }
 
     /// The folder of the layout that the file is in, if it is in a store.
@@ -265,7 +271,8 @@ impl Source {
         if first.is_database {
             return Err(Error::NoSessions(self.path.clone()));
         }
-        let (mut files, mut unreadable) = (vec![first], Vec::new());
+        let (mut files, mut unreadable) = (vec![first], Vec::from_iter(self.unreadable_index.clone()));
+        unreadable.extend(self.own_folders().into_iter().filter_map(not_a_folder));
         for name in self.layout.companions {
             let path = self.path.with_file_name(name);
             if regular_file::is_there(&path) {
@@ -289,13 +296,24 @@ impl Source {
 fn joined(files: Vec<Result<Source>>) -> Vec<Result<Source>> {
     let (sources, errors): (Vec<_>, Vec<_>) = files.into_iter().partition(Result::is_ok);
     let sources = segments::join(sources.into_iter().filter_map(Result::ok).collect());
-    let mut titles: HashMap<(&str, PathBuf), HashMap<String, IndexTitle>> = HashMap::new();
+    let mut indexes: HashMap<(&str, PathBuf), TitleIndex> = HashMap::new();
     let titled = |source: Source| {
-        let of_root = titles.entry((source.dialect.name(), source.layout.root.clone()));
-        let of_root = of_root.or_insert_with(|| title_index::read(source.dialect, &source.layout.root));
-        Source { index_title: of_root.remove(&source.name()), ..source }
+        let of_root = indexes.entry((source.dialect.name(), source.layout.root.clone()));
+        of_root.or_insert_with(|| title_index::read(source.dialect, &source.layout.root)).describe(source)
     };
     errors.into_iter().chain(sources.into_iter().map(titled).map(Ok)).collect()
+}
+
+/// Something else in the place of a folder: nothing in it can be found.
+fn not_a_folder(path: PathBuf) -> Option<UnreadableFile> {
+    let error = match fs::metadata(&path) {
+        Ok(metadata) if metadata.is_dir() => return None,
+        Ok(_) => io::Error::from(io::ErrorKind::NotADirectory),
+        Err(_) if !regular_file::is_there(&path) => return None,
+        Err(error) => error,
+    };
+    let error = Error::Io { path: path.clone(), source: error };
+    Some(UnreadableFile::new(path, &error))
 }
 
 fn open_companion(path: &Path) -> Result<OpenFile> {

@@ -1,17 +1,14 @@
 //! The files and folders that belong to one session alone, by its dialect's layouts. The disk is not read.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::dialect::layout::{Layout, beside_converted};
 use crate::session::read::source::Source;
 
 /// Everything that a session may have, its first file first; or only the folder of the session.
 pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
-    let layouts = source.dialect.layouts_in(Path::new(""));
-    let own = layouts
-        .iter()
-        .find(|layout| source.store().is_some() && layout.fits(&source.path) && lies_in(layout, &source.path));
-    if let (Some(own), Some(folder)) = (own, source.path.parent())
+    let (own, layouts) = source.layout_in_store();
+    if let (Some(own), Some(folder)) = (&own, source.path.parent())
         && is_a_folder_each(own, &layouts)
     {
         return vec![folder.to_path_buf()];
@@ -22,22 +19,14 @@ pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
     let is_shared = layouts.iter().any(|layout| layout.sidecar.is_some_and(|name| name.starts_with("../")));
     let sidecar = source.layout.sidecar.filter(|_| !is_shared).map(|name| name.replace('*', &stem));
     let sidecar = sidecar.map(|name| source.path.with_file_name(name));
-    let folders = own
-        .into_iter()
-        .flat_map(|own| layouts.iter().filter_map(|other| own_folder(own, other, &source.path, &stem)));
     std::iter::once(source.path.clone())
         .chain(source.earlier.iter().cloned())
         .chain(companions)
         .chain(sidecar)
-        .chain(folders)
+        .chain(source.own_folders())
         .chain(source.file_history())
         .chain(beside_converted(&source.path))
         .collect()
-}
-
-fn lies_in(layout: &Layout, path: &Path) -> bool {
-    let root = path.ancestors().nth(layout.pattern.split('/').count());
-    root.is_some_and(|root| root.ends_with(&layout.root))
 }
 
 /// Whether each session has its own folder, without other sessions in it: `*/messages.jsonl`.
@@ -49,33 +38,10 @@ fn is_a_folder_each(own: &Layout, layouts: &[Layout]) -> bool {
     !file.contains('*') && folder.ends_with('*') && !layouts.iter().any(is_below)
 }
 
-/// The folder that another pattern has for a session's sub-agents, named as the session's file.
-///
-/// `*/*.jsonl` and `*/*/subagents/agent-*.jsonl`: `<project>/<session>/`.
-/// `*/chats/*.jsonl` and `*/subagents/*/agent-*.jsonl`: `<project>/subagents/<session>/`.
-fn own_folder(own: &Layout, other: &Layout, path: &Path, stem: &str) -> Option<PathBuf> {
-    let (own_parts, parts): (Vec<&str>, Vec<&str>) =
-        (own.pattern.split('/').collect(), other.pattern.split('/').collect());
-    let named = parts
-        .iter()
-        .rposition(|part| *part == "*")
-        .filter(|at| *at > 0 && other.root == own.root && other.pattern != own.pattern)?;
-    let root = path.ancestors().nth(own_parts.len())?;
-    let names: Vec<_> = path.strip_prefix(root).ok()?.components().collect();
-    let mut folder = root.to_path_buf();
-    for (at, part) in parts.iter().enumerate().take(named) {
-        let is_folder = at + 1 < own_parts.len();
-        match (part.contains('*'), own_parts.get(at).zip(names.get(at))) {
-            (false, _) => folder.push(part),
-            (true, Some((same, name))) if is_folder && same == part => folder.push(name),
-            (true, _) => return None,
-        }
-    }
-    Some(folder.join(stem))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::dialect;
 
