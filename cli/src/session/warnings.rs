@@ -33,5 +33,6 @@ fn kind(warning: Warning) -> &'static str {
         Warning::NoLocks => "no-locks",
         Warning::NotStored => "not-stored",
         Warning::NoSidecar => "no-sidecar",
+        Warning::DamagedSidecar => "damaged-sidecar",
     }
 }

@@ -13,18 +13,21 @@ use crate::session::read::source::SIDECAR_LIMIT_BYTES;
 
 /// The current sidecar.
 pub(crate) enum Sidecar {
+    /// There is none, or nothing in it.
     Missing,
     Content(Value),
     /// It cannot be read, or is not a JSON object.
-    Unreadable,
+    Damaged,
 }
 
 /// Reads a sidecar in order to replace it.
 pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Sidecar {
-    match read_bytes(disk, path).map(|bytes| json::parse_bytes(&bytes).filter(json::is_object)) {
-        Ok(Some(value)) => Sidecar::Content(value),
+    match read_bytes(disk, path) {
+        // A crash left an empty file: nothing of anybody's is in it.
+        Ok(bytes) if bytes.trim_ascii().is_empty() => Sidecar::Missing,
+        Ok(bytes) => json::parse_bytes(&bytes).filter(json::is_object).map_or(Sidecar::Damaged, Sidecar::Content),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Sidecar::Missing,
-        Ok(None) | Err(_) => Sidecar::Unreadable,
+        Err(_) => Sidecar::Damaged,
     }
 }
 

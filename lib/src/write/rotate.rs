@@ -198,7 +198,7 @@ impl Store {
         let mut tally = first_tally(&place, &project);
         (tally.started, tally.updated, tally.is_open) = (session.started().or(Some(now)), Some(now), false);
         let written = replace_sidecar(&place, |old, build| build(old, &tally));
-        written.err().map(|_| Warning::NoSidecar).into_iter().collect()
+        written.err().map(|error| Warning::of_sidecar(&error)).into_iter().collect()
     }
 
     /// Locks the file that the path names now; `None` if there is none.

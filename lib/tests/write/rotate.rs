@@ -383,13 +383,13 @@ fn a_conversation_of_sage_goes_into_history_and_its_metadata_counts_anew() {
 #[test]
 fn what_is_beside_the_log_and_unclear_is_left_to_whoever_mends_it() {
     let log = "projects/-gone-engine/conversation.jsonl";
-    for unclear in ["{\"project_dir\": \"/gone/eng", "[]", "", "\"a text\""] {
+    for unclear in ["{\"project_dir\": \"/gone/eng", "[]", "\"a text\""] {
         let place = Place::of("sage-el", "2026-01-10T12:00:00Z");
         place.put(log, SAID);
         place.put("projects/-gone-engine/metadata.json", unclear);
         let done = archived(place.end(log));
         assert_eq!(place.read("projects/-gone-engine/metadata.json"), unclear);
-        assert_eq!(done.warnings, [Warning::NoSidecar], "{unclear}");
+        assert_eq!(done.warnings, [Warning::DamagedSidecar], "{unclear}");
     }
 }
 

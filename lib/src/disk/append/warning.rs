@@ -1,6 +1,9 @@
 //! What other programs, or a crash, did to a log while we record to it.
 
 use std::fmt;
+use std::io;
+
+use crate::model::error::Error;
 
 /// Something that happened to a log and that its user should know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub enum Warning {
     NoLocks,
     /// The sidecar could not be written. The log has everything that it would repeat.
     NoSidecar,
+    /// The sidecar is damaged, and left for its owner to repair.
+    DamagedSidecar,
     /// The session was written to in the last minute: another program may still be writing.
     InUse,
     /// Nothing says that this session is being recorded: the data folder cannot be written.
@@ -29,6 +34,16 @@ pub enum Warning {
     Unread,
     /// The format cannot store part of an answer.
     NotStored,
+}
+
+impl Warning {
+    /// Why a sidecar was not written.
+    pub(crate) fn of_sidecar(error: &Error) -> Warning {
+        match error {
+            Error::Io { source, .. } if source.kind() == io::ErrorKind::InvalidData => Warning::DamagedSidecar,
+            _ => Warning::NoSidecar,
+        }
+    }
 }
 
 impl fmt::Display for Warning {
@@ -47,6 +62,9 @@ impl fmt::Display for Warning {
             Warning::TornPiece => "a record did not fit on the disk, and part of it stayed in the file",
             Warning::NoLocks => "this file system has no locks; do not let another program write to this session",
             Warning::NotStored => "the format cannot store part of an answer; it is not recorded",
+            Warning::DamagedSidecar => {
+                "the metadata file is not a JSON object and stays as it is; the session file itself is complete"
+            }
             Warning::NoSidecar => "the metadata file could not be written; the session file itself is complete",
         })
     }

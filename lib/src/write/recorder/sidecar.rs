@@ -49,7 +49,7 @@ impl Log {
         });
         match written {
             Ok(()) => self.title = TitleState::Written,
-            Err(_) => self.warning(Warning::NoSidecar),
+            Err(error) => self.warning(Warning::of_sidecar(&error)),
         }
     }
 
@@ -71,7 +71,7 @@ pub(crate) fn replace_sidecar(place: &Place, content: impl FnOnce(Option<Value>,
     let old = match sidecar::read(&*place.disk, path) {
         Sidecar::Content(value) => Some(value),
         Sidecar::Missing => None,
-        Sidecar::Unreadable => return Err(io::Error::from(io::ErrorKind::InvalidData)).at(path),
+        Sidecar::Damaged => return Err(io::Error::from(io::ErrorKind::InvalidData)).at(path),
     };
     let mut new = content(old, build);
     if let Some(redactor) = &place.redactor {

@@ -80,14 +80,21 @@ fn a_title_given_by_another_program_stays_in_the_sidecar_and_an_unclear_one_is_l
     assert_eq!(recorder.warnings(), []);
 
     let sidecar = machine.log().replace("messages.jsonl", "metadata.json");
-    for unclear in ["{\"customTitle\": \"half", "[]", "", "\"a text\""] {
+    for unclear in ["{\"customTitle\": \"half", "[]", "\"a text\""] {
         machine.sim.write(&sidecar, unclear.as_bytes());
         for number in 0..3 {
             recorder.title(format!("mine {number}").as_str()).unwrap();
         }
         recorder.close().unwrap();
         assert_eq!(machine.sim.read(&sidecar).unwrap(), unclear.as_bytes());
-        assert_eq!(recorder.warnings(), [Warning::NoSidecar], "{unclear}: it is told once");
+        assert_eq!(recorder.warnings(), [Warning::DamagedSidecar], "{unclear}: it is told once");
+    }
+    // A crash left it empty: nobody has anything in it.
+    for empty in ["", "\n"] {
+        machine.sim.write(&sidecar, empty.as_bytes());
+        recorder.title("whole again").unwrap();
+        recorder.close().unwrap();
+        assert_eq!((told(&machine)["customTitle"].as_str(), recorder.warnings()), (Some("whole again"), vec![]));
     }
 }
 
