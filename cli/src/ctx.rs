@@ -7,9 +7,10 @@ use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use jiff::{Timestamp, tz::TimeZone};
-use scrollback::model::{Error, Home, Host};
+use scrollback::model::{Home, Host};
 use scrollback::redact::Redactor;
 use serde::Serialize;
 
@@ -49,6 +50,8 @@ pub(crate) struct Ctx {
     /// The directory that the command was typed in, also with `--demo`.
     pub(crate) typed_in: PathBuf,
     pub(crate) now: Timestamp,
+    /// When the program started, whatever stops the clock.
+    pub(crate) started: SystemTime,
     pub(crate) zone: TimeZone,
     pub(crate) look: Look,
     pub(crate) json: bool,
@@ -71,6 +74,7 @@ pub(crate) struct Ctx {
 impl Ctx {
     /// Reads the environment of this process.
     pub(crate) fn system(global: &Global) -> Ctx {
+        let started = SystemTime::now();
         let vars: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
             .collect();
@@ -99,6 +103,7 @@ impl Ctx {
             home,
             config,
             now,
+            started,
             zone: TimeZone::system(),
             look: Look { width, code: width, colour },
             json: global.json,
@@ -160,43 +165,35 @@ impl Ctx {
         }
     }
 
-    /// Refuses a folder below a home directory that is not known: it would be one below the working directory.
-    pub(crate) fn check_home(&self, folder: PathBuf) -> Result<PathBuf, Failure> {
+    /// Refuses a folder below a home directory that is not known: it would be one below the working directory. `others` are the
+    /// variables that would place it elsewhere, and the option, if there is one.
+    pub(crate) fn check_home(&self, folder: PathBuf, others: &str) -> Result<PathBuf, Failure> {
         if folder.is_absolute() {
             return Ok(folder);
         }
-        let is_ours_set = self.home.vars.get("SCROLLBACK_HOME").is_some_and(|value| !value.is_empty());
-        let what = if is_ours_set {
-            "SCROLLBACK_HOME is not an absolute path"
-        } else {
-            "the home directory is unknown: HOME is not set to an absolute path"
-        };
-        Err(Failure::new(FailureKind::Usage, what)
-            .hint("set HOME, XDG_DATA_HOME or SCROLLBACK_HOME to an absolute path, or use --store DIR"))
+        let ours = self.home.vars.get("SCROLLBACK_HOME").filter(|value| !value.is_empty());
+        if ours.is_some_and(|ours| folder.starts_with(ours)) {
+            return Err(Failure::new(FailureKind::Usage, "SCROLLBACK_HOME is not an absolute path")
+                .hint("set SCROLLBACK_HOME to an absolute path, or unset it"));
+        }
+        let what = "the home directory is unknown: HOME is not set to an absolute path";
+        Err(Failure::new(FailureKind::Usage, what).hint(format!("set HOME to an absolute path, or use {others}")))
     }
 
     /// What writing a session needs; its clock is stopped if ours is.
-    pub(crate) fn host(&self) -> Result<Host, Failure> {
-        let mut host =
-            Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION"))).map_err(|error| match error {
-                Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
-                    Failure::new(FailureKind::Io, "the working directory no longer exists")
-                        .hint("change to another directory with `cd`, then run the command again")
-                }
-                error => error.into(),
-            })?;
-        host.cwd.clone_from(&self.home.cwd);
-        host.data = self.check_home(self.home.data()).ok();
+    pub(crate) fn host(&self) -> Host {
+        let mut host = Host::at(self.home.cwd.clone(), concat!("scrollback ", env!("CARGO_PKG_VERSION")));
+        host.data = Some(self.home.data()).filter(|data| data.is_absolute());
         if self.is_clock_stopped() {
             let now = self.now;
             host.now = Arc::new(move || now);
         }
-        Ok(host)
+        host
     }
 
     /// Uses the demo home instead of the user's.
     pub(crate) fn enter_demo(&mut self) -> Result<(), Failure> {
-        let demo = self.demo_home.insert(demo::unpack(&self.home, &self.host()?)?);
+        let demo = self.demo_home.insert(demo::unpack(&self.home, &self.host())?);
         self.home = Home { cwd: demo.path.clone(), dir: demo.path.clone(), vars: BTreeMap::new() };
         Ok(())
     }

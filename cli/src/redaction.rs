@@ -64,7 +64,10 @@ fn build(ctx: &Ctx, settings: Settings) -> Result<Arc<Redactor>, Failure> {
 
 /// The key of our data folder. A missing one is made when the first secret is found: who has none needs no key.
 fn key(ctx: &Ctx) -> Result<Key, Failure> {
-    let (Ok(data), Ok(host)) = (ctx.check_home(ctx.home.data()), ctx.host()) else { return Ok(Key::None) };
+    let (data, host) = (ctx.home.data(), ctx.host());
+    if !data.is_absolute() {
+        return Ok(Key::None);
+    }
     let known = known_redaction_key(&data).map_err(|error| {
         Failure::from(error).hint("correct or remove the file; --no-redact records without masking secrets")
     })?;

@@ -470,36 +470,50 @@ fn a_session_with_a_torn_first_line_belongs_to_the_project_that_is_named() {
 fn a_directory_that_is_gone_is_said() {
     for args in [
         &["record"][..],
-        &["record", "--resume", "s1"],
         &["record", "--continue"],
         &["record", "--dialect", "fluux", "--jid", "ada@example.org"],
+        &["new", "--dialect", "sage-el"],
+    ] {
+        let ran = in_gone_directory(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.all());
+        assert!(ran.err.contains("the working directory no longer exists\nhint: change to another"), "{}", ran.all());
+    }
+}
+
+/// Only what records in the working directory needs it.
+#[test]
+fn a_directory_that_is_gone_stops_nothing_else() {
+    for args in [
+        &["record", "--project", "/gone/tides"][..],
+        &["record", "--resume", "s1"],
         &["rename", "s1", "Title"],
         &["fork", "s1"],
         &["rewind", "s1#u1"],
         &["convert", "s1", "--to", "codex"],
-        &["new", "--dialect", "sage-el"],
-        &["trash"],
         &["remove", "s1"],
+        &["--demo", "list"],
+        &["list", "--all"],
     ] {
-        let env = TestEnv::new();
-        env.session("s1", &talk());
-        let gone = env.work().join("gone");
-        fs::create_dir(&gone).unwrap();
-        let inner = env.command(args);
-        let mut command = std::process::Command::new("sh");
-        command.args(["-c", "cd \"$0\" && rmdir \"$0\" && exec \"$@\""]).arg(&gone).arg(inner.get_program());
-        command.args(inner.get_args()).env_clear().env("HOME", env.home()).env("PATH", "/usr/bin:/bin");
-        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-        let ran = env.ran(
-            {
-                command.stderr(std::process::Stdio::piped());
-                command
-            },
-            b"{\"user\": \"When?\"}\n",
-        );
-        assert_eq!(ran.code, 2, "{args:?}: {}", ran.all());
-        assert!(ran.err.contains("the working directory no longer exists\nhint: change to another"), "{}", ran.all());
+        let ran = in_gone_directory(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.all());
     }
+    let trash = in_gone_directory(&["trash"]);
+    assert!(trash.code == 1 && trash.err.contains("the trash is empty"), "{}", trash.all());
+}
+
+/// Runs a command in a directory that no longer exists, with the native session s1.
+fn in_gone_directory(args: &[&str]) -> support::Ran {
+    let env = TestEnv::new();
+    env.session("s1", &talk());
+    let gone = env.work().join("gone");
+    fs::create_dir(&gone).unwrap();
+    let inner = env.command(args);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "cd \"$0\" && rmdir \"$0\" && exec \"$@\""]).arg(&gone).arg(inner.get_program());
+    command.args(inner.get_args()).env_clear().env("HOME", env.home()).env("PATH", "/usr/bin:/bin");
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    command.stderr(std::process::Stdio::piped());
+    env.ran(command, b"{\"user\": \"When?\"}\n")
 }
 
 #[test]

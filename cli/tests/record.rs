@@ -649,6 +649,72 @@ fn without_a_home_nothing_is_recorded_into_the_working_directory() {
     }
 }
 
+/// What is said without HOME helps: the variable of the dialect, and no folder below a home that is not known.
+#[test]
+fn without_a_home_the_hint_names_what_helps() {
+    let env = TestEnv::new();
+    let ours = env.home().join("ours");
+    let run = |args: &[&str]| {
+        let mut command = env.command(args);
+        command.env_remove("HOME").env("SCROLLBACK_HOME", &ours);
+        env.ran(command, b"{\"user\": \"When is high water?\"}\n")
+    };
+    for (dialect, variable) in
+        [("claude-code", "CLAUDE_CONFIG_DIR"), ("codex", "CODEX_HOME"), ("qwen-code", "QWEN_HOME")]
+    {
+        let refused = run(&["record", "--dialect", dialect]);
+        assert_eq!(refused.code, 2, "{}", refused.all());
+        assert!(refused.err.contains("HOME is not set") && !refused.err.contains("SCROLLBACK_HOME"), "{}", refused.err);
+        assert!(refused.err.contains(&format!("or use {variable} or --store DIR")), "{}", refused.err);
+        let mut command = env.command(&["record", "--dialect", dialect]);
+        command.env_remove("HOME").env(variable, env.home().join(dialect));
+        assert_eq!(env.ran(command, b"{\"user\": \"When is high water?\"}\n").code, 0);
+    }
+    assert_eq!(run(&["record"]).code, 0);
+    let bare = |args: &[&str]| {
+        let mut command = env.command(args);
+        command.env_remove("HOME");
+        env.ran(command, b"")
+    };
+    let refused = bare(&["config", "set", "list.limit", "5"]);
+    assert!(refused.code == 2 && refused.err.contains("XDG_CONFIG_HOME"), "{}", refused.all());
+    assert!(!refused.err.contains("--store"), "{}", refused.all());
+    let listed = bare(&["list", "--all"]);
+    assert!(listed.code == 1 && listed.err.contains("HOME") && !listed.err.contains("~/"), "{}", listed.all());
+    // Nobody trusts a trash of the working directory.
+    std::fs::create_dir_all(env.work().join(".local/share/scrollback/trash/x")).unwrap();
+    std::fs::write(env.work().join(".local/share/scrollback/trash/x/origin.json"), "{}").unwrap();
+    let trash = bare(&["trash"]);
+    assert!(trash.code == 1 && !trash.err.contains("origin.json"), "{}", trash.all());
+}
+
+#[test]
+fn a_project_that_has_no_effect_is_said() {
+    let env = TestEnv::new();
+    let said = b"{\"user\": \"When is high water?\"}\n";
+    let args = ["record", "--dialect", "sage-el", "--project", "/gone/tides"];
+    let recorded = env.run_with(&args, said);
+    let path = recorded.err.lines().find_map(|line| line.strip_prefix("Recording to ")).unwrap();
+    let path = path.replace("$HOME", &env.home().display().to_string());
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..40]).unwrap();
+    let other = env.run_with(&["record", "--resume", &path, "--project", "/gone/other"], said);
+    assert_eq!(other.code, 0, "{}", other.all());
+    assert!(other.err.contains("--project has no effect: the session belongs to /gone/tides"), "{}", other.all());
+    let same = env.run_with(&["record", "--resume", &path, "--project", "/gone/tides"], said);
+    assert!(same.code == 0 && !same.err.contains("no effect"), "{}", same.all());
+}
+
+#[test]
+fn an_id_that_must_be_a_uuid_is_asked_for() {
+    let env = TestEnv::new();
+    for (dialect, is_uuid) in [("claude-code", true), ("codex", true), ("qwen-code", true), ("native", false)] {
+        let refused = env.run_with(&["record", "--dialect", dialect, "--id", "a/b"], b"{\"user\": \"Hi\"}\n");
+        assert_eq!(refused.code, 2, "{dialect}: {}", refused.all());
+        assert_eq!(refused.err.contains("hint: use a UUID"), is_uuid, "{dialect}: {}", refused.all());
+    }
+}
+
 /// Token counts that come with `finish`, after the step, belong to the turn in formats that write whole turns, too.
 #[test]
 fn token_counts_after_the_last_step_are_in_the_turn() {

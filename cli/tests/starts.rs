@@ -6,6 +6,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
 use std::sync::Barrier;
 use std::thread;
 
@@ -181,7 +182,33 @@ fn the_id_of_a_session_that_exists_is_refused() {
             let ran = record(project, now);
             assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{dialect} {project} {now}: {}", ran.all());
             assert!(ran.err.contains("already exists") && ran.err.contains("--resume"), "{}", ran.all());
+            let name = if dialect == "native" { ID.to_owned() } else { format!("{dialect}:{ID}") };
+            assert!(ran.err.contains(&format!("use --resume {name} to continue it")), "{}", ran.all());
         }
         assert_eq!(recorded(&env, dialect).1, 1, "{dialect}");
+    }
+}
+
+/// A moment after another recorder began the session, it is still the same start.
+#[test]
+fn a_session_that_was_begun_a_moment_ago_and_is_recorded_is_joined() {
+    for dialect in ["native", "claude-code", "codex", "qwen-code", "ai-sdk"] {
+        let env = TestEnv::new();
+        let command = || {
+            let mut command = env.command(&["record", "--dialect", dialect, "--id", ID]);
+            command.env_remove("SCROLLBACK_NOW");
+            command
+        };
+        let mut first = command().spawn().unwrap();
+        let mut input = first.stdin.take().unwrap();
+        input.write_all(words(0).as_bytes()).unwrap();
+        let mut acks = BufReader::new(first.stdout.take().unwrap());
+        acks.read_line(&mut String::new()).unwrap();
+        let second = env.ran(command(), words(1).as_bytes());
+        drop(input);
+        assert!(first.wait().unwrap().success(), "{dialect}");
+        assert_eq!(second.code, 0, "{dialect}: {}", second.all());
+        let (texts, sessions) = recorded(&env, dialect);
+        assert_eq!((texts.into_iter().collect::<BTreeSet<_>>(), sessions), (expected(0..2), 1), "{dialect}");
     }
 }

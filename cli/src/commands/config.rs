@@ -62,8 +62,11 @@ pub(crate) fn run(args: &ConfigArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure>
     Ok(ExitCode::SUCCESS)
 }
 
+/// What places the config file elsewhere than in the home directory.
+const FOLDER_VARIABLES: &str = "XDG_CONFIG_HOME or SCROLLBACK_HOME";
+
 fn path(ctx: &mut Ctx) -> Result<(), Failure> {
-    let path = ctx.check_home(ctx.config.path.clone())?;
+    let path = ctx.check_home(ctx.config.path.clone(), FOLDER_VARIABLES)?;
     match ctx.json {
         true => ctx.print_json(&json!({"path": path, "exists": path.exists()})),
         false => ctx.line(&path.display().to_string()),
@@ -85,8 +88,8 @@ fn get(key: &'static Key, ctx: &mut Ctx) -> Result<(), Failure> {
 }
 
 fn set(key: &'static Key, value: &str, ctx: &mut Ctx) -> Result<(), Failure> {
-    let host = ctx.host()?;
-    ctx.check_home(ctx.config.path.clone())?;
+    let host = ctx.host();
+    ctx.check_home(ctx.config.path.clone(), FOLDER_VARIABLES)?;
     ctx.config.set(key, value, &host)?;
     match ctx.json {
         true => ctx.print_json(&row(key, ctx)),

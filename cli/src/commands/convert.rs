@@ -20,7 +20,7 @@ use crate::render::json;
 use crate::render::table::{Cell, Column, Table};
 use crate::session::name;
 use crate::session::resume::{self, Resumable};
-use crate::session::writable::{is_with_somebody, usual_store, with_whom};
+use crate::session::writable::{check_directory, is_with_somebody, usual_store, with_whom};
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
 
@@ -76,8 +76,11 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let head = head.map(|record| record.id().into_owned());
     let with = person_or_room(to, args.jid.as_deref())?;
     let with = with.as_deref();
-    let mut host = ctx.host()?;
+    let mut host = ctx.host();
     host.cwd.clone_from(&ctx.typed_in);
+    if session.cwd().is_none() {
+        check_directory(&host)?;
+    }
     let root = global.store.clone().map_or_else(|| usual_store(to, ctx), Ok)?;
     let target = args.output.as_deref().map_or(Target::Store(&root), Target::File);
     let how = Conversion { to, target, head: head.as_deref(), with };

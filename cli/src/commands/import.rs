@@ -71,7 +71,7 @@ pub(crate) fn run(args: &ImportArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         let failure = Failure::new(FailureKind::Usage, "only native sessions are imported");
         return Err(failure.hint("leave out --dialect; `scrollback convert` writes other dialects"));
     };
-    let host = ctx.host()?;
+    let host = ctx.host();
     let given = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
     let store = given.map_or_else(|| writable::usual_store(native, ctx), Ok)?;
     let rows = import::sessions(&ctx.home.cwd.join(&args.database))?;

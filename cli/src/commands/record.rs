@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::{Error, Title, Triggers};
+use scrollback::model::{Error, Title, Triggers, project};
 use scrollback::view::find::{Places, SessionName};
 use scrollback::view::listing::Depth;
 use scrollback::write::{Durability, Listed, NewSession, Options, Store};
@@ -14,7 +15,7 @@ use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::record::Recording;
-use crate::record::destination::{Destination, Start};
+use crate::record::destination::{Destination, Start, name_of};
 use crate::record::input::Lines;
 use crate::redaction;
 use crate::session::name;
@@ -90,7 +91,8 @@ pub(crate) fn run(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     if let Some(prompt) = &args.prompt {
         recording.prompt(prompt, ctx);
     }
-    recording.run(&Lines::from_stdin()?, ctx)
+    let lines = Lines::from_stdin(recording.is_opening())?;
+    recording.run(&lines, ctx)
 }
 
 /// The session to record to. Nothing is written yet; what cannot be written to fails before the first line is read.
@@ -145,12 +147,29 @@ fn check_new(
     let elsewhere = || id.and_then(|id| places.with_id(id, ctx.now).into_iter().next());
     let checked = store.check(NewSession { id, ..NewSession::of(project) });
     let checked = checked.and_then(|()| elsewhere().map_or(Ok(()), |known| Err(Error::Exists(known.path))));
-    checked.map_err(|error| match (&error, id) {
-        (Error::Exists(_), Some(id)) => {
-            Failure::from(error).hint(format!("use --resume {id} to continue it, or choose another id"))
+    let needs_uuid = || {
+        matches!(store.check(NewSession { id: Some("x"), ..NewSession::of(project) }), Err(Error::InvalidName { .. }))
+    };
+    match (checked, id) {
+        (Err(Error::Exists(path)), Some(_)) if is_of_this_moment(store, &path, ctx) => Ok(()),
+        (Err(Error::Exists(path)), Some(id)) => {
+            let name = name_of(dialect, id, &path, ctx);
+            let hint = format!("use --resume {name} to continue it, or choose another id");
+            Err(Failure::from(Error::Exists(path)).hint(hint))
         }
-        _ => error.into(),
-    })
+        (Err(error @ Error::InvalidName { .. }), Some(_)) if needs_uuid() => {
+            Err(Failure::from(error).hint("use a UUID, or leave out --id to get a new one"))
+        }
+        (checked, _) => Ok(checked?),
+    }
+}
+
+/// Whether another program began a session just now, so that it is the same start: since this one started, or a moment before and it
+/// still records.
+fn is_of_this_moment(store: &Store, log: &Path, ctx: &Ctx) -> bool {
+    const MOMENT: Duration = Duration::from_secs(1);
+    let created = std::fs::metadata(log).and_then(|found| found.created().or_else(|_| found.modified()));
+    created.is_ok_and(|created| created >= ctx.started || (created + MOMENT >= ctx.started && store.is_recording(log)))
 }
 
 /// A named session, at its head or at a record.
@@ -167,6 +186,11 @@ fn named(
         }
         session => session?,
     };
+    if let (Some(project), Some(cwd)) = (&global.project, session.session.cwd())
+        && project::of(&project::settled(&ctx.home.cwd, project)) != project::of(Path::new(cwd))
+    {
+        ctx.caution("other-project", &format!("--project has no effect: the session belongs to {cwd}"))?;
+    }
     let store = session.store_for(args.agent.as_deref())?.with_options(options);
     store.check_source(&session.source)?;
     check_user_type(session.source.dialect, args)?;

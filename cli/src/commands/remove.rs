@@ -84,8 +84,8 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
 
 /// Moves one session to the trash; `removed` are the files of all that are removed.
 fn remove(writable: &Writable, removed: &HashSet<PathBuf>, ctx: &mut Ctx) -> Result<RemovedSession, Failure> {
-    let data = ctx.check_home(ctx.home.data())?;
-    let trash = writable.store()?.trash_of(&writable.source, &data);
+    let data = ctx.check_home(ctx.home.data(), "XDG_DATA_HOME or SCROLLBACK_HOME")?;
+    let trash = writable.trash(&data)?;
     if trash.is_in_use(&writable.session) {
         warnings::print(&[Warning::InUse], ctx)?;
     }

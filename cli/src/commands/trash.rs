@@ -322,7 +322,7 @@ fn removed(global: &Global, ctx: &mut Ctx) -> Result<Vec<Removed>, Failure> {
 
 /// Only the trash in our own data folder holds sessions of other agents.
 fn trash_at(root: &Path, ctx: &Ctx) -> Result<Trash, Failure> {
-    let host = ctx.host()?;
+    let host = ctx.host();
     Ok(match root.parent() {
         Some(store) if store != ctx.home.data() => Trash::of_store(store, host),
         _ => Trash::open(root, host),
@@ -337,6 +337,8 @@ fn roots(global: &Global, ctx: &Ctx) -> Vec<PathBuf> {
     });
     let stores = stores.filter_map(|layout| Some(layout.root.parent()?.join("trash")));
     let mut roots: Vec<PathBuf> = stores.chain([ctx.home.data().join("trash")]).collect();
+    // Without a home directory, ours would be a folder of the working directory, which anybody can have made.
+    roots.retain(|root| root.is_absolute());
     roots.sort();
     roots.dedup();
     roots

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use scrollback::dialect::WriteUnit;
+use scrollback::dialect::{Dialect, WriteUnit};
 use scrollback::model::Error;
 use scrollback::session::Session;
 use scrollback::view::find::SessionName;
@@ -54,17 +54,9 @@ impl Destination {
         }
     }
 
-    /// A name that finds the session again: its id, if nothing else can have that name, or the path of a file outside of the
-    /// agents' folders.
+    /// A name that finds the session again.
     pub(crate) fn name_of(&self, session: &str, path: &Path, ctx: &Ctx) -> String {
-        let dialect = self.store.dialect();
-        let is_found = dialect.layouts(&ctx.home).iter().any(|layout| path.starts_with(&layout.root));
-        let is_path = session.parse::<SessionName>().is_ok_and(|name| name.is_path());
-        match (is_found, dialect.name()) {
-            (false, _) => path.display().to_string(),
-            (true, "native") if !is_path => session.to_owned(),
-            (true, dialect) => format!("{dialect}:{session}"),
-        }
+        name_of(self.store.dialect(), session, path, ctx)
     }
 
     /// Whether the format writes whole turns.
@@ -126,6 +118,17 @@ impl Destination {
                 Ok(Opened { recorder, is_new })
             }
         }
+    }
+}
+
+/// A name that finds a session again: its id, if nothing else can have that name, or the path of a file outside of the agents' folders.
+pub(crate) fn name_of(dialect: &dyn Dialect, session: &str, path: &Path, ctx: &Ctx) -> String {
+    let is_found = dialect.layouts(&ctx.home).iter().any(|layout| path.starts_with(&layout.root));
+    let is_path = session.parse::<SessionName>().is_ok_and(|name| name.is_path());
+    match (is_found, dialect.name()) {
+        (false, _) => path.display().to_string(),
+        (true, "native") if !is_path => session.to_owned(),
+        (true, dialect) => format!("{dialect}:{session}"),
     }
 }
 

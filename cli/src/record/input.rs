@@ -1,6 +1,8 @@
 //! The lines of standard input, read in a thread: while none comes, held content can be written.
 
 use std::io::{self, BufRead};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
@@ -36,10 +38,12 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
-    pub(crate) fn from_stdin() -> Result<Lines, Failure> {
+    /// Reads standard input. A request to stop ends the program at once while `is_opening`: nothing of the input is recorded then, and
+    /// a large session takes long to read.
+    pub(crate) fn from_stdin(is_opening: Arc<AtomicBool>) -> Result<Lines, Failure> {
         let (sender, lines) = mpsc::sync_channel(READ_AHEAD_LINES);
         let stop = sender.clone();
-        on_interrupt(move || stop.send(Input::End).is_ok())?;
+        on_interrupt(move || !is_opening.load(Ordering::Relaxed) && stop.send(Input::End).is_ok())?;
         // The thread ends with the input, or with the process.
         std::thread::spawn(move || read_all(io::stdin().lock(), &sender));
         Ok(Lines { lines })

@@ -7,6 +7,8 @@ pub(crate) mod input;
 mod sse;
 
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use scrollback::model::Error;
 use scrollback::write::Recorder;
@@ -15,7 +17,7 @@ use serde_json::json;
 use crate::ctx::Ctx;
 use crate::failure::{self, FAILED, FOUND_PROBLEMS, Failure, FailureKind};
 use crate::record::acks::{Acks, Line};
-use crate::record::destination::{Destination, Opened, let_fail};
+use crate::record::destination::{Destination, Opened, Start, let_fail};
 use crate::record::ingest::{Ingest, Op, Parsed};
 use crate::record::input::{Input, Lines};
 use crate::record::sse::{Events, Joined};
@@ -29,6 +31,8 @@ pub(crate) struct Recording {
     /// The title to set.
     title: Option<String>,
     recorder: Option<Recorder>,
+    /// A session is being read in order to continue it.
+    is_opening: Arc<AtomicBool>,
     /// The session was created here, and no line of it is recorded yet.
     is_new: bool,
     ingest: Ingest,
@@ -57,6 +61,7 @@ impl Recording {
             destination,
             title,
             recorder: None,
+            is_opening: Arc::default(),
             is_new: false,
             ingest,
             events: Events::default(),
@@ -68,6 +73,11 @@ impl Recording {
             is_reported: false,
             has_problems: false,
         }
+    }
+
+    /// Whether a session is being read in order to continue it.
+    pub(crate) fn is_opening(&self) -> Arc<AtomicBool> {
+        self.is_opening.clone()
     }
 
     /// Records a prompt that the input does not repeat. It is answered as line 0.
@@ -235,7 +245,10 @@ impl Recording {
         if self.recorder.is_some() {
             return Ok(());
         }
-        let Opened { mut recorder, is_new } = self.destination.open(idle_minutes, ctx)?;
+        self.is_opening.store(matches!(self.destination.start, Start::Resume { .. }), Ordering::Relaxed);
+        let opened = self.destination.open(idle_minutes, ctx);
+        self.is_opening.store(false, Ordering::Relaxed);
+        let Opened { mut recorder, is_new } = opened?;
         recorder.keep_reports();
         self.is_new |= is_new;
         let_fail(warnings::print_new(&mut recorder, ctx));

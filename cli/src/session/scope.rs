@@ -96,8 +96,8 @@ pub(crate) fn known_dialects() -> String {
 pub(crate) fn folders(places: &Places) -> Vec<Vec<String>> {
     let home = &places.home.dir;
     let name = |root: PathBuf| match root.strip_prefix(home) {
-        Ok(below) => Path::new("~").join(below).display().to_string(),
-        Err(_) => root.display().to_string(),
+        Ok(below) if home.is_absolute() => Path::new("~").join(below).display().to_string(),
+        Ok(_) | Err(_) => root.display().to_string(),
     };
     let (ours, others): (Vec<_>, Vec<_>) = dialect::all().iter().partition(|dialect| dialect.name() == "native");
     let is_searched = |dialect: &&'static dyn Dialect| places.dialect.is_none_or(|only| only.name() == dialect.name());
@@ -119,7 +119,12 @@ pub(crate) fn folders(places: &Places) -> Vec<Vec<String>> {
 pub(crate) fn searched(places: &Places) -> String {
     let mut folders = folders(places).concat();
     folders.sort_by_key(|folder| !folder.starts_with('~'));
-    format!("searched {}", folders.join(", "))
+    let is_known = places.home.dir.is_absolute() || places.store.is_some();
+    let unknown = if is_known { "" } else { ", and no home directory: set HOME to an absolute path" };
+    match folders.is_empty() {
+        true => format!("searched no folder{unknown}"),
+        false => format!("searched {}{unknown}", folders.join(", ")),
+    }
 }
 
 /// The sources that can be read. Each error is reported once, and counted.

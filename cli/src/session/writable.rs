@@ -1,6 +1,6 @@
 //! The session that a command writes to, with its store; and the store of a new session.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use scrollback::dialect::{Dialect, bare_jid};
@@ -8,7 +8,7 @@ use scrollback::model::{Home, Host, project};
 use scrollback::redact::Redactor;
 use scrollback::session::{Bridge, Session, Source};
 use scrollback::view::find::SessionName;
-use scrollback::write::Store;
+use scrollback::write::{Store, Trash};
 use serde::Serialize;
 
 use crate::args::Global;
@@ -87,7 +87,7 @@ impl Writable {
     ) -> Result<Writable, Failure> {
         let located = Located::Source(Box::new(source.clone()));
         let session = located.open(global, ctx, Bridge::AsTheAgent, None, mask.as_ref())?;
-        let mut host = ctx.host()?;
+        let mut host = ctx.host();
         if let Some(cwd) = session.cwd().map(PathBuf::from).filter(|cwd| cwd.is_absolute()) {
             // New records belong to the directory of the session, wherever the command was typed.
             host.cwd = cwd;
@@ -102,7 +102,13 @@ impl Writable {
 
     /// The store of the session; for a file outside of any store, the dialect's usual one.
     pub(crate) fn store(&self) -> Result<Store, Failure> {
+        check_directory(&self.host)?;
         Ok(Store::open(self.source.dialect, &self.root, self.host.clone())?)
+    }
+
+    /// The trash for the session; `data` is our own folder.
+    pub(crate) fn trash(&self, data: &Path) -> Result<Trash, Failure> {
+        Ok(Store::open(self.source.dialect, &self.root, self.host.clone())?.trash_of(&self.source, data))
     }
 
     /// The same store; new records name this agent as their writer.
@@ -111,6 +117,7 @@ impl Writable {
         if let Some(agent) = agent {
             agent.clone_into(&mut host.version);
         }
+        check_directory(&host)?;
         Ok(Store::open(self.source.dialect, &self.root, host)?)
     }
 
@@ -133,7 +140,18 @@ impl Writable {
 
 /// The store of a dialect without `--store`.
 pub(crate) fn usual_store(dialect: &dyn Dialect, ctx: &Ctx) -> Result<PathBuf, Failure> {
-    ctx.check_home(store_in(dialect, &ctx.home).unwrap_or_else(|| ctx.home.data()))
+    let variable = dialect.store_variable().unwrap_or("XDG_DATA_HOME or SCROLLBACK_HOME");
+    let others = format!("{variable} or --store DIR");
+    ctx.check_home(store_in(dialect, &ctx.home).unwrap_or_else(|| ctx.home.data()), &others)
+}
+
+/// Fails if new records would belong to no directory: nothing names one, and the one that the command was typed in is gone.
+pub(crate) fn check_directory(host: &Host) -> Result<(), Failure> {
+    if host.cwd.is_absolute() {
+        return Ok(());
+    }
+    Err(Failure::new(FailureKind::Io, "the working directory no longer exists")
+        .hint("change to another directory with `cd`, then run the command again"))
 }
 
 /// The store of a dialect in a home, if the dialect has one.
@@ -151,10 +169,11 @@ pub(crate) fn place_for(
     global: &Global,
     ctx: &Ctx,
 ) -> Result<(Store, PathBuf), Failure> {
-    let mut host = ctx.host()?;
+    let mut host = ctx.host();
     if let Some(project) = &global.project {
         host.cwd = project::settled(&ctx.home.cwd, project);
     }
+    check_directory(&host)?;
     if let Some(agent) = agent {
         agent.clone_into(&mut host.version);
     }

@@ -43,6 +43,10 @@ impl Dialect for ClaudeCode {
         self.layouts_in(&home.var_or("CLAUDE_CONFIG_DIR", ".claude"))
     }
 
+    fn store_variable(&self) -> Option<&'static str> {
+        Some("CLAUDE_CONFIG_DIR")
+    }
+
     fn layouts_in(&self, store: &Path) -> Vec<Layout> {
         ["*/*.jsonl", "*/*/subagents/agent-*.jsonl"]
             .map(|pattern| Layout { sidecar: Some("*.meta.json"), ..Layout::lines(store.join("projects"), pattern) })

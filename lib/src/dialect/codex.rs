@@ -37,6 +37,10 @@ impl Dialect for Codex {
         self.layouts_in(&home.var_or("CODEX_HOME", ".codex"))
     }
 
+    fn store_variable(&self) -> Option<&'static str> {
+        Some("CODEX_HOME")
+    }
+
     fn layouts_in(&self, store: &Path) -> Vec<Layout> {
         [
             ("sessions", "*/*/*/rollout-*.jsonl*"),

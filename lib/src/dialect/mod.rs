@@ -68,6 +68,11 @@ pub trait Dialect: Sync {
     /// Where the agent stores sessions below a given folder (`--store DIR`).
     fn layouts_in(&self, store: &Path) -> Vec<Layout>;
 
+    /// The variable that names the agent's folder, if it is not in the home directory.
+    fn store_variable(&self) -> Option<&'static str> {
+        None
+    }
+
     /// What its files have in common.
     fn traits(&self) -> Traits;
 

@@ -37,6 +37,10 @@ impl Dialect for QwenCode {
         self.layouts_in(&home.var_or(variable, ".qwen"))
     }
 
+    fn store_variable(&self) -> Option<&'static str> {
+        Some("QWEN_HOME")
+    }
+
     fn layouts_in(&self, store: &Path) -> Vec<Layout> {
         ["*/chats/*.jsonl", "*/chats/archive/*.jsonl", "*/subagents/*/agent-*.jsonl"]
             .map(|pattern| Layout { sidecar: Some("*.meta.json"), ..Layout::lines(store.join("projects"), pattern) })

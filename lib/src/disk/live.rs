@@ -74,6 +74,16 @@ impl LiveLock {
         LiveLock::take(disk, data, log, Share::Alone, None)
     }
 
+    /// Whether a recorder has this log open now, as far as is known. Nothing is created, and nobody waited for.
+    pub(crate) fn is_held(disk: &dyn Disk, data: &Path, log: &Path) -> bool {
+        let Ok(file) = disk.open(&path_for(disk, data, log)) else { return false };
+        let locked = file.lock();
+        if let Ok(Locked::Yes) = locked {
+            drop(file.unlock());
+        }
+        matches!(locked, Ok(Locked::Busy))
+    }
+
     fn take(
         disk: &Arc<dyn Disk>,
         data: &Path,
@@ -81,9 +91,7 @@ impl LiveLock {
         share: Share,
         new_token: Option<&dyn Fn() -> String>,
     ) -> Result<Option<LiveLock>> {
-        let real = disk.resolve(log);
-        let name = format!("{:032x}", xxh3_128(real.as_os_str().as_encoded_bytes()));
-        let path = data.join(LIVE).join(name);
+        let path = path_for(&**disk, data, log);
         for _ in 0..FILES_FOLLOWED {
             let file = open_or_create(&**disk, &path, new_token)?;
             match wait_for(&**disk, &*file, &path, share)? {
@@ -106,6 +114,13 @@ impl Drop for LiveLock {
         drop(self.file.unlock());
         delete_unheld(&*self.disk, &*self.file, &self.path);
     }
+}
+
+/// The file of a log's lock.
+fn path_for(disk: &dyn Disk, data: &Path, log: &Path) -> PathBuf {
+    let real = disk.resolve(log);
+    let name = format!("{:032x}", xxh3_128(real.as_os_str().as_encoded_bytes()));
+    data.join(LIVE).join(name)
 }
 
 fn open_or_create(disk: &dyn Disk, path: &Path, new_token: Option<&dyn Fn() -> String>) -> Result<Box<dyn OpenLog>> {

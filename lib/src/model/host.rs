@@ -1,4 +1,4 @@
-//! What the library does not read by itself: the clock, new ids, and where it runs. [`Host::system`] is the only place that does.
+//! What the library does not read by itself: the clock, new ids, and where it runs. [`Host::system`] and [`Host::at`] are the only places that do.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,15 +35,20 @@ pub struct Host {
 impl Host {
     /// The machine that this runs on; `version` is the agent's own.
     pub fn system(version: &str) -> Result<Host> {
-        Ok(Host {
+        Ok(Host::at(std::env::current_dir().at(Path::new("."))?, version))
+    }
+
+    /// The same, for an agent that works in another directory.
+    pub fn at(cwd: PathBuf, version: &str) -> Host {
+        Host {
             now: Arc::new(Timestamp::now),
             // Random from the first digit on, so that a short prefix is unique; and Qwen Code accepts no version above 5.
             new_id: Arc::new(|| uuid::Uuid::new_v4().to_string()),
-            cwd: std::env::current_dir().at(Path::new("."))?,
+            cwd,
             data: None,
             platform: std::env::consts::OS.to_owned(),
             version: version.to_owned(),
-        })
+        }
     }
 }
 

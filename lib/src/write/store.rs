@@ -450,6 +450,11 @@ impl Store {
         }
     }
 
+    /// Whether a recorder has this log open now, as far as is known.
+    pub fn is_recording(&self, log: &Path) -> bool {
+        self.host.data.as_ref().is_some_and(|data| LiveLock::is_held(&*self.disk, data, log))
+    }
+
     fn length(&self, path: &Path) -> Result<u64> {
         self.disk.open(path).and_then(|log| log.len()).at(path)
     }

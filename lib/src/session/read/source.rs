@@ -18,6 +18,7 @@ use crate::session::read::detect;
 use crate::session::read::files::{Contents, Files, OpenFile, head_of, open_file};
 use crate::session::read::format;
 use crate::session::read::rows::{self, SessionRows, Table};
+use crate::session::read::title_index::TitleIndex;
 use crate::session::read::{segments, title_index};
 
 /// A sidecar is a few lines: a larger file is not one.

@@ -134,10 +134,12 @@ impl Places {
     fn layouts(&self) -> Vec<(&'static dyn Dialect, Layout)> {
         let dialects = self.dialect.map_or_else(|| dialect::all().to_vec(), |dialect| vec![dialect]);
         let layouts = |dialect: &'static dyn Dialect| {
-            let layouts = match &self.store {
+            let mut layouts = match &self.store {
                 Some(store) => dialect.layouts_in(store),
                 None => dialect.layouts(&self.home),
             };
+            // Without a home directory, its folders would be folders of the working directory.
+            layouts.retain(|layout| self.store.is_some() || layout.root.is_absolute());
             layouts.into_iter().map(move |layout| (dialect, layout))
         };
         dialects.into_iter().flat_map(layouts).collect()
