@@ -98,13 +98,26 @@ fn a_hostile_note_in_the_trash_hides_no_other_session() {
         hostile.put(&env.home().join(".sage/trash/s0/origin.json"));
         let listed = run(&env, &["trash"], &format!("{hostile:?}"));
         assert!(listed.code == 0 && listed.out.contains("What is two and two?"), "{hostile:?}: {}", listed.all());
-        // What is not JSON is left from a removal that failed.
-        let is_torn = matches!(hostile, Hostile::Empty | Hostile::NotText);
-        assert_eq!(listed.err.contains("s0/origin.json"), !is_torn, "{hostile:?}: {}", listed.all());
+        // One line, with what can be done about it.
+        let about: Vec<&str> = listed.err.lines().filter(|line| line.contains("s0")).collect();
+        assert!(about.len() == 1 && about[0].contains("trash empty s0"), "{hostile:?}: {}", listed.all());
         let restored = run(&env, &["trash", "restore", "s0"], &format!("{hostile:?}"));
         assert_ne!(restored.code, 0, "{hostile:?}: {}", restored.all());
+        assert!(!restored.err.contains("pipe it") && restored.err.contains("trash empty s0"), "{}", restored.all());
+        // Another session's command says nothing of it.
         let restored = run(&env, &["trash", "restore", "s1"], &format!("{hostile:?}"));
         assert_eq!(restored.code, 0, "{hostile:?}: {}", restored.all());
+        assert!(!restored.err.contains("s0"), "{hostile:?}: {}", restored.all());
+        assert_eq!(run(&env, &["remove", "s1"], "").code, 0);
+        // Only who names it deletes it.
+        let emptied = run(&env, &["trash", "empty", "--yes"], &format!("{hostile:?}"));
+        assert!(emptied.code == 0 && emptied.err.contains("s0"), "{hostile:?}: {}", emptied.all());
+        assert!(env.home().join(".sage/trash/s0").exists(), "{hostile:?}");
+        let refused = run(&env, &["trash", "empty", "s0"], &format!("{hostile:?}"));
+        assert!(refused.code == 2 && refused.err.contains("--yes"), "{hostile:?}: {}", refused.all());
+        let deleted = run(&env, &["trash", "empty", "s0", "--yes"], &format!("{hostile:?}"));
+        assert!(deleted.code == 0 && deleted.out.starts_with("deleted s0 "), "{hostile:?}: {}", deleted.all());
+        assert!(!env.home().join(".sage/trash/s0").exists(), "{hostile:?}");
     }
 }
 

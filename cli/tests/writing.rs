@@ -631,6 +631,58 @@ fn a_deletion_that_was_killed_is_finished_though_nothing_else_is_in_the_trash() 
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_trash_that_cannot_be_read_is_not_an_empty_one() {
+    use std::os::unix::fs::PermissionsExt;
+    let env = TestEnv::new();
+    env.session("s1", &talk());
+    assert_eq!(env.run(&["remove", "s1"]).code, 0);
+    let trash = env.home().join(".sage/trash");
+    std::fs::set_permissions(&trash, std::fs::Permissions::from_mode(0o0)).unwrap();
+    let listed = env.run_as_anybody(&["trash"]);
+    std::fs::set_permissions(&trash, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(listed.code, 2, "{}", listed.all());
+    assert!(listed.err.contains("ermission denied") && !listed.err.contains("is empty"), "{}", listed.all());
+}
+
+/// The log goes to the trash first: what a killed removal leaves is no session any more.
+#[test]
+fn a_removal_that_was_killed_after_the_log_is_finished_by_the_full_id() {
+    let env = TestEnv::new();
+    let id = "5e551000-0000-4000-8000-000000000001";
+    let project = env.home().join(".claude/projects/-gone-tide");
+    let said = |uuid: &str, is_sidechain: bool| {
+        let line = serde_json::json!({"type": "user", "uuid": uuid, "parentUuid": null, "sessionId": id, "cwd": "/gone/tide",
+            "isSidechain": is_sidechain, "timestamp": "2026-11-01T09:00:00Z", "version": "2.1.325",
+            "message": {"role": "user", "content": "One?"}});
+        format!("{line}\n")
+    };
+    let agents = project.join(id).join("subagents");
+    std::fs::create_dir_all(&agents).unwrap();
+    std::fs::write(project.join(format!("{id}.jsonl")), said("u1", false)).unwrap();
+    for number in 0..3 {
+        std::fs::write(agents.join(format!("agent-{number}.jsonl")), said("a1", true)).unwrap();
+    }
+    assert_eq!(env.run(&["remove", id]).code, 0);
+    // As if it had been killed: the folder of the sub-agents is still where it was, all of it or a part.
+    let entry = env.home().join(".local/share/scrollback/trash").join(id);
+    for is_copied in [false, true] {
+        if is_copied {
+            std::fs::create_dir_all(&agents).unwrap();
+            std::fs::copy(entry.join(id).join("subagents/agent-1.jsonl"), agents.join("agent-1.jsonl")).unwrap();
+        } else {
+            std::fs::rename(entry.join(id), project.join(id)).unwrap();
+        }
+        std::fs::write(entry.join(".moving"), "").unwrap();
+        let finished = env.run(&["remove", id]);
+        assert_eq!(finished.code, 0, "{is_copied}: {}", finished.all());
+        assert!(!project.join(id).exists() && !entry.join(".moving").exists(), "{}", finished.all());
+    }
+    assert_eq!(env.run(&["trash", "restore", id]).code, 0);
+    assert_eq!(std::fs::read_dir(&agents).unwrap().count(), 3);
+}
+
 #[test]
 fn what_is_only_partly_in_the_trash_is_not_deleted() {
     let env = TestEnv::new();

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use scrollback::session::Source;
 use scrollback::view::find::SessionName;
-use scrollback::write::Warning;
+use scrollback::write::{Removed, Warning};
 use serde::Serialize;
 
-use super::FOUND_PROBLEMS;
+use super::{FOUND_PROBLEMS, trash};
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -54,15 +54,21 @@ struct RemovedSession {
 
 pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     // All are found before the first is moved: a typing error removes nothing.
-    let found = args.sessions.iter().map(|name| Writable::find(name, global, ctx));
-    let mut found: Vec<Writable> = found.collect::<Result<_, _>>()?;
+    let (mut found, mut removed) = (Vec::new(), Vec::new());
+    for name in &args.sessions {
+        // A killed removal leaves files of sub-agents with the id of the session: they are none without it.
+        match trash::finish_removal(name.typed(), global, ctx)? {
+            Some(rest) => removed.push(finished(rest, ctx)?),
+            None => found.push(Writable::find(name, global, ctx)?),
+        }
+    }
     if let Some(record) = found.iter().find_map(|writable| writable.record.as_ref()) {
         let failure = Failure::new(FailureKind::Usage, format!("#{record} is a record; only sessions can be removed"));
         return Err(failure.hint("run `scrollback rewind` to continue from an earlier record"));
     }
     let mut known = HashSet::new();
     found.retain(|writable| known.insert(writable.source.path.clone()));
-    let (mut removed, mut failed) = (Vec::new(), false);
+    let mut failed = false;
     for writable in found {
         match remove(&writable, &known, ctx) {
             Ok(one) => removed.push(one),
@@ -80,6 +86,16 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         }
     }
     Ok(if failed { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
+}
+
+/// Reports a removal that was finished.
+fn finished(removed: Removed, ctx: &mut Ctx) -> Result<RemovedSession, Failure> {
+    let (session, path) = (removed.origin.session, removed.root.join(&removed.id));
+    if !ctx.json {
+        ctx.line(&format!("moved the rest of {} to the trash", clean::line(&session)))?;
+        ctx.note(&format!("Run `scrollback trash restore {}` to undo.", removed.id))?;
+    }
+    Ok(RemovedSession { done: Done { session, record: None, path }, trash: removed.id, dependents: Vec::new() })
 }
 
 /// Moves one session to the trash; `removed` are the files of all that are removed.

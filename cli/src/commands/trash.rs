@@ -6,13 +6,14 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use scrollback::dialect;
-use scrollback::write::{Removed, Trash};
+use scrollback::model::Error;
+use scrollback::write::{Removed, Trash, TrashError};
 use serde::Serialize;
 
 use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{FAILED, Failure, FailureKind};
 use crate::render::table::{Cell, Column, Table};
 use crate::render::{clock, plural};
 use crate::session::scope;
@@ -52,7 +53,7 @@ enum TrashCommand {
 /// Delete removed sessions for good
 ///
 /// Deletes the named sessions, or all of them, from the trash; they cannot be restored afterwards. On a terminal it shows what will be
-/// deleted and asks; elsewhere it needs --yes.
+/// deleted and asks; elsewhere it needs --yes. An entry that cannot be read is deleted only if it is named.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EMPTY_EXAMPLES)]
 struct EmptyArgs {
@@ -94,10 +95,23 @@ pub(crate) fn run(args: &TrashArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
 }
 
 fn list(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let removed = removed(global, ctx)?;
+    let Content { removed, broken, unreadable } = content(global, ctx);
+    for Broken { entry, why, .. } in &broken {
+        let hint = format!("`scrollback trash empty {}` deletes it", entry.id);
+        ctx.caution("broken", &format!("{why}; {hint}"))?;
+    }
+    let has_failed = !unreadable.is_empty();
+    for error in unreadable {
+        ctx.warn(&error.into())?;
+    }
     if ctx.json {
         ctx.print_json(&removed)?;
-        return Ok(if removed.is_empty() { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS });
+    }
+    match () {
+        () if removed.is_empty() && has_failed => return Ok(ExitCode::from(FAILED)),
+        () if removed.is_empty() && (ctx.json || !broken.is_empty()) => return Ok(ExitCode::from(FOUND_PROBLEMS)),
+        () if ctx.json => return Ok(ExitCode::SUCCESS),
+        () => {}
     }
     if removed.is_empty() {
         return Err(Failure::new(FailureKind::NotFound, "the trash is empty")
@@ -131,9 +145,18 @@ fn print_table(removed: &[Removed], ctx: &mut Ctx) -> Result<(), Failure> {
 }
 
 fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let all = removed(global, ctx)?;
-    let only = named(&args.id, &all)?;
-    let back = trash_at(&only.root, ctx)?.restore(&only.id)?;
+    let all = content(global, ctx);
+    let only = named(&args.id, &all.removed).map_err(|failure| match all.broken(&args.id) {
+        Some(Broken { entry, why, .. }) if failure.kind == FailureKind::NotFound => {
+            Failure::new(FailureKind::Io, format!("{:?} cannot be restored: {why}", entry.id)).hint(format!(
+                "look into {}, or run `scrollback trash empty {}` to delete it",
+                entry.root.join(&entry.id).display(),
+                entry.id
+            ))
+        }
+        _ => failure,
+    })?;
+    let back = trash_at(&only.root, ctx).restore(&only.id)?;
     let (session, path) = (back.origin.session, back.origin.path);
     if ctx.json {
         ctx.print_json(&Done { session, record: None, path })?;
@@ -169,12 +192,45 @@ fn named<'r>(id: &str, all: &'r [Removed]) -> Result<&'r Removed, Failure> {
     Err(failure.hint("run `scrollback trash` to see every id"))
 }
 
+/// An entry of the trash that is no session that can be restored.
+struct Broken {
+    entry: BrokenEntry,
+    /// Why, with its path.
+    why: String,
+}
+
+#[derive(Debug, Clone, Serialize)]
+struct BrokenEntry {
+    id: String,
+    #[serde(skip)]
+    root: PathBuf,
+}
+
+/// What is deleted.
+#[derive(Clone, Serialize)]
+#[serde(untagged)]
+enum Chosen {
+    Session(Box<Removed>),
+    /// Only if it was named: its files may be all that is left of a session.
+    Broken(BrokenEntry),
+}
+
+impl Chosen {
+    /// Its id in the trash, and the folder of that trash.
+    fn place(&self) -> (&str, &Path) {
+        match self {
+            Chosen::Session(removed) => (&removed.id, &removed.root),
+            Chosen::Broken(entry) => (&entry.id, &entry.root),
+        }
+    }
+}
+
 /// A session that is deleted, as `--json` prints it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Deletion {
     #[serde(flatten)]
-    removed: Removed,
+    chosen: Chosen,
     size_bytes: u64,
     /// Whether it is gone.
     deleted: bool,
@@ -186,9 +242,22 @@ struct Deletion {
 fn empty(args: &EmptyArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let before = scope::time(args.older_than.as_deref(), "--older-than", ctx)?;
     let (finished, has_failed) = if args.dry_run { Default::default() } else { finish_deletions(global, ctx)? };
-    let chosen = chosen(args, before, &finished, &removed(global, ctx)?)?;
-    let size = |one: &Removed| Ok::<u64, Failure>(trash_at(&one.root, ctx)?.size_bytes(&one.id));
-    let sizes: Vec<u64> = chosen.iter().map(size).collect::<Result<_, _>>()?;
+    let all = content(global, ctx);
+    let chosen = chosen(args, before, &finished, &all)?;
+    let has_failed = has_failed || !all.unreadable.is_empty();
+    for error in all.unreadable {
+        ctx.warn(&error.into())?;
+    }
+    if args.ids.is_empty() && !all.broken.is_empty() {
+        let ids: Vec<_> = all.broken.iter().map(|broken| clean::line(&broken.entry.id)).collect();
+        let what = format!("what cannot be read stays: {}; name it to delete it", ids.join(", "));
+        ctx.caution("broken", &what)?;
+    }
+    let size = |one: &Chosen| {
+        let (id, root) = one.place();
+        trash_at(root, ctx).size_bytes(id)
+    };
+    let sizes: Vec<u64> = chosen.iter().map(size).collect();
     let is_nothing_done = finished.is_empty() && !has_failed;
     if chosen.is_empty() && is_nothing_done && !ctx.json {
         return Err(Failure::new(FailureKind::NotFound, "nothing in the trash to delete")
@@ -198,15 +267,20 @@ fn empty(args: &EmptyArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, F
         return Err(Failure::new(FailureKind::Usage, "nothing was deleted").hint("answer y, or add --yes"));
     }
     let mut done = Vec::new();
-    for (removed, size_bytes) in chosen.into_iter().zip(sizes) {
-        let trash = trash_at(&removed.root, ctx)?;
-        let deleted =
-            if args.dry_run { trash.check_deletion(&removed.id) } else { trash.delete(&removed.id).map(|_| ()) };
+    for (chosen, size_bytes) in chosen.into_iter().zip(sizes) {
+        let (id, root) = chosen.place();
+        let trash = trash_at(root, ctx);
+        let deleted = match (&chosen, args.dry_run) {
+            (Chosen::Session(_), true) => trash.check_deletion(id),
+            (Chosen::Session(_), false) => trash.delete(id).map(|_| ()),
+            (Chosen::Broken(_), true) => trash.check_broken(id).map(|_| ()),
+            (Chosen::Broken(_), false) => trash.delete_broken(id),
+        };
         let is_refused = deleted.is_err();
         if let Err(error) = deleted {
             ctx.warn(&error.into())?;
         }
-        done.push(Deletion { removed, size_bytes, deleted: !args.dry_run && !is_refused, is_refused });
+        done.push(Deletion { chosen, size_bytes, deleted: !args.dry_run && !is_refused, is_refused });
     }
     print_deletions(args, &done, ctx)?;
     let has_failed = has_failed || done.iter().any(|one| one.is_refused);
@@ -218,7 +292,7 @@ fn empty(args: &EmptyArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, F
 fn finish_deletions(global: &Global, ctx: &mut Ctx) -> Result<(Vec<String>, bool), Failure> {
     let (mut ids, mut has_failed) = (Vec::new(), false);
     for root in roots(global, ctx) {
-        let finished = trash_at(&root, ctx)?.finish_deletions();
+        let finished = trash_at(&root, ctx).finish_deletions();
         ids.extend(finished.ids);
         for error in finished.errors {
             has_failed = true;
@@ -232,39 +306,44 @@ fn finish_deletions(global: &Global, ctx: &mut Ctx) -> Result<(Vec<String>, bool
     Ok((ids, has_failed))
 }
 
-/// The sessions to delete.
+/// What to delete.
 fn chosen(
     args: &EmptyArgs,
     before: Option<Timestamp>,
     finished: &[String],
-    all: &[Removed],
-) -> Result<Vec<Removed>, Failure> {
+    all: &Content,
+) -> Result<Vec<Chosen>, Failure> {
     // One that was named and is gone since a moment ago is no mistake.
-    let is_finished = |id: &&String| finished.contains(id) && !all.iter().any(|one| one.id == **id);
-    let mut chosen: Vec<Removed> = match &args.ids[..] {
-        [] => all.to_vec(),
-        ids => ids
-            .iter()
-            .filter(|id| !is_finished(id))
-            .map(|id| named(id, all).cloned())
-            .collect::<Result<_, _>>()?,
+    let is_finished = |id: &&String| finished.contains(id) && !all.removed.iter().any(|one| one.id == **id);
+    let of_id = |id: &String| match (named(id, &all.removed), all.broken(id)) {
+        (Err(failure), Some(broken)) if failure.kind == FailureKind::NotFound => {
+            Ok(Chosen::Broken(broken.entry.clone()))
+        }
+        (removed, _) => removed.map(|removed| Chosen::Session(Box::new(removed.clone()))),
+    };
+    let mut chosen: Vec<Chosen> = match &args.ids[..] {
+        [] => all.removed.iter().map(|one| Chosen::Session(Box::new(one.clone()))).collect(),
+        ids => ids.iter().filter(|id| !is_finished(id)).map(of_id).collect::<Result<_, _>>()?,
     };
     let mut seen = std::collections::HashSet::new();
-    chosen.retain(|one| seen.insert((one.root.clone(), one.id.clone())));
+    chosen.retain(|one| seen.insert(one.place().1.join(one.place().0)));
     if let Some(before) = before {
         // When a session was removed may be unknown: then it is not old.
-        chosen.retain(|one| one.origin.removed.is_some_and(|removed| removed < before));
+        let is_old = |one: &Removed| one.origin.removed.is_some_and(|removed| removed < before);
+        chosen.retain(|one| matches!(one, Chosen::Session(removed) if is_old(removed)));
     }
     Ok(chosen)
 }
 
 /// Asks on a terminal; elsewhere `--yes` is needed.
-fn may_delete(args: &EmptyArgs, chosen: &[Removed], sizes: &[u64], ctx: &mut Ctx) -> Result<bool, Failure> {
+fn may_delete(args: &EmptyArgs, chosen: &[Chosen], sizes: &[u64], ctx: &mut Ctx) -> Result<bool, Failure> {
     if args.yes {
         return Ok(true);
     }
     if ctx.json || !ctx.on_terminal || !std::io::stdin().is_terminal() {
-        let message = format!("{} would be deleted for good", plural(chosen.len() as u64, "removed session"));
+        let are_sessions = chosen.iter().all(|one| matches!(one, Chosen::Session(_)));
+        let what = plural(chosen.len() as u64, if are_sessions { "removed session" } else { "item" });
+        let message = format!("{what} would be deleted for good");
         return Err(Failure::new(FailureKind::Usage, message).hint("add --yes, or --dry-run to see them"));
     }
     for (one, size) in chosen.iter().zip(sizes) {
@@ -285,15 +364,18 @@ fn print_deletions(args: &EmptyArgs, done: &[Deletion], ctx: &mut Ctx) -> Result
     }
     let word = if args.dry_run { "would delete" } else { "deleted" };
     for one in done.iter().filter(|one| !one.is_refused) {
-        ctx.line(&format!("{word} {}", deletion_line(&one.removed, one.size_bytes)))?;
+        ctx.line(&format!("{word} {}", deletion_line(&one.chosen, one.size_bytes)))?;
     }
     Ok(())
 }
 
 /// What is deleted, and how large it is.
-fn deletion_line(one: &Removed, size_bytes: u64) -> String {
-    let title = one_line(one.origin.title.as_deref().unwrap_or_default(), TITLE_CHARS);
-    format!("{}  {}  {title}", clean::line(&one.id), bytes(size_bytes))
+fn deletion_line(one: &Chosen, size_bytes: u64) -> String {
+    let title = match one {
+        Chosen::Session(removed) => one_line(removed.origin.title.as_deref().unwrap_or_default(), TITLE_CHARS),
+        Chosen::Broken(_) => "(not a session that can be restored)".to_owned(),
+    };
+    format!("{}  {}  {title}", clean::line(one.place().0), bytes(size_bytes))
 }
 
 /// A number of bytes for people.
@@ -306,27 +388,63 @@ fn bytes(count: u64) -> String {
     }
 }
 
-/// The removed sessions of every trash. What cannot be read is reported.
-fn removed(global: &Global, ctx: &mut Ctx) -> Result<Vec<Removed>, Failure> {
-    let mut all = Vec::new();
+/// What is in every trash.
+struct Content {
+    /// The last removed first.
+    removed: Vec<Removed>,
+    broken: Vec<Broken>,
+    /// Folders that could not be read.
+    unreadable: Vec<Error>,
+}
+
+impl Content {
+    /// The broken entry with this id in the trash, or else the only one whose id begins so.
+    fn broken(&self, id: &str) -> Option<&Broken> {
+        let mut begins = self.broken.iter().filter(|broken| broken.entry.id.starts_with(id));
+        let exact = self.broken.iter().find(|broken| broken.entry.id == id);
+        exact.or_else(|| begins.next().filter(|_| begins.next().is_none()))
+    }
+}
+
+fn content(global: &Global, ctx: &Ctx) -> Content {
+    let mut all = Content { removed: Vec::new(), broken: Vec::new(), unreadable: Vec::new() };
     for root in roots(global, ctx) {
-        let listed = trash_at(&root, ctx)?.list();
-        all.extend(listed.removed);
-        for error in listed.errors {
-            ctx.warn(&error.into())?;
+        let listed = trash_at(&root, ctx).list();
+        all.removed.extend(listed.removed);
+        let entry = |id: String| BrokenEntry { id, root: root.clone() };
+        for TrashError { id, error } in listed.errors {
+            match id {
+                Some(id) => all.broken.push(Broken { entry: entry(id), why: error.to_string() }),
+                None => all.unreadable.push(error),
+            }
+        }
+        for id in listed.leftovers {
+            let note = root.join(&id).join("origin.json");
+            let why = format!("{}: torn; nothing else of a removed session is there", note.display());
+            all.broken.push(Broken { entry: entry(id), why });
         }
     }
-    all.sort_by(|a, b| b.origin.removed.cmp(&a.origin.removed).then_with(|| a.id.cmp(&b.id)));
-    Ok(all)
+    all.removed.sort_by(|a, b| b.origin.removed.cmp(&a.origin.removed).then_with(|| a.id.cmp(&b.id)));
+    all
+}
+
+/// Finishes the removal of a session that was killed after its log was moved to the trash.
+pub(super) fn finish_removal(session: &str, global: &Global, ctx: &Ctx) -> Result<Option<Removed>, Failure> {
+    for root in roots(global, ctx) {
+        if let Some(removed) = trash_at(&root, ctx).finish_removal_of(session)? {
+            return Ok(Some(removed));
+        }
+    }
+    Ok(None)
 }
 
 /// Only the trash in our own data folder holds sessions of other agents.
-fn trash_at(root: &Path, ctx: &Ctx) -> Result<Trash, Failure> {
+fn trash_at(root: &Path, ctx: &Ctx) -> Trash {
     let host = ctx.host();
-    Ok(match root.parent() {
+    match root.parent() {
         Some(store) if store != ctx.home.data() => Trash::of_store(store, host),
         _ => Trash::open(root, host),
-    })
+    }
 }
 
 fn roots(global: &Global, ctx: &Ctx) -> Vec<PathBuf> {

@@ -17,4 +17,4 @@ pub use recorder::{Answer, Delta, Durability, Entry, Options, Recorder, Report, 
 pub use redaction_key::{known_redaction_key, redaction_key};
 pub use rotate::{EndedSession, Rotation, When};
 pub use store::{Amended, Listed, NewSession, Policy, Store};
-pub use trash::{FinishedDeletions, MovedFile, Origin, Removed, Trash, TrashListing};
+pub use trash::{FinishedDeletions, MovedFile, Origin, Removed, Trash, TrashError, TrashListing};

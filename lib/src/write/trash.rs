@@ -80,7 +80,37 @@ pub struct TrashListing {
     /// The last removed first.
     pub removed: Vec<Removed>,
     /// What could not be read.
-    pub errors: Vec<Error>,
+    pub errors: Vec<TrashError>,
+    /// The ids of entries that a killed removal left before it moved anything.
+    pub leftovers: Vec<String>,
+}
+
+/// Something in the trash that could not be read.
+#[derive(Debug)]
+pub struct TrashError {
+    /// Its id in the trash; `None` if it is the folder of the trash.
+    pub id: Option<String>,
+    /// Why.
+    pub error: Error,
+}
+
+/// What an interrupted removal left outside of the trash.
+#[derive(Default)]
+struct Rest {
+    /// Files and folders that are in the trash already.
+    copies: Vec<PathBuf>,
+    /// From where to where the others go.
+    moves: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Rest {
+    fn is_empty(&self) -> bool {
+        self.copies.is_empty() && self.moves.is_empty()
+    }
+
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.copies.iter().chain(self.moves.iter().map(|(from, _)| from)).map(PathBuf::as_path)
+    }
 }
 
 impl Trash {
@@ -176,27 +206,36 @@ impl Trash {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return listed,
             Err(error) => {
-                listed.errors.extend(Err::<(), _>(error).at(&self.root).err());
+                let error = Error::Io { path: self.root.clone(), source: error };
+                listed.errors.push(TrashError { id: None, error });
                 return listed;
             }
         };
         for entry in entries {
-            let found = entry.at(&self.root).and_then(|entry| {
-                let id = entry.file_name().to_string_lossy().into_owned();
-                if is_being_deleted(&id) {
-                    return Ok(None);
+            let entry = match entry.at(&self.root) {
+                Ok(entry) => entry,
+                Err(error) => {
+                    listed.errors.push(TrashError { id: None, error });
+                    continue;
                 }
-                let origin = self.origin(&entry.path());
-                if self.is_leftover(&entry.path(), &origin) {
-                    return Ok(None);
-                }
-                Ok(Some(Removed { origin: origin?, root: self.root.clone(), id }))
-            });
-            match found {
-                Ok(removed) => listed.removed.extend(removed),
-                Err(error) => listed.errors.push(error),
+            };
+            let id = entry.file_name().to_string_lossy().into_owned();
+            if is_being_deleted(&id) {
+                continue;
+            }
+            let origin = self.origin(&entry.path());
+            if self.is_leftover(&entry.path(), &origin) {
+                let has_torn_note = origin.is_err() && self.disk.exists(&entry.path().join(ORIGIN));
+                listed.leftovers.extend(has_torn_note.then_some(id));
+                continue;
+            }
+            match origin {
+                Ok(origin) => listed.removed.push(Removed { origin, root: self.root.clone(), id }),
+                Err(error) => listed.errors.push(TrashError { id: Some(id), error }),
             }
         }
+        listed.leftovers.sort();
+        listed.errors.sort_by(|a, b| a.id.cmp(&b.id));
         listed.removed.sort_by(|a, b| b.origin.removed.cmp(&a.origin.removed).then_with(|| a.id.cmp(&b.id)));
         listed
     }
@@ -305,33 +344,65 @@ impl Trash {
                 self.clear_leftover(&folder, &id, &origin.files)?;
                 continue;
             }
-            let (mut moves, mut copies) = (Vec::new(), Vec::new());
-            let status = self.status(&folder, &origin);
-            let mut is_its = status.is_moving;
-            for FileStatus { here, path, is } in status.files {
-                match is {
-                    Is::InBoth => {
-                        is_its &= is_copied(&path, &here).unwrap_or(false);
-                        copies.push(path);
-                    }
-                    Is::InTrash => {}
-                    Is::InOldPlace => moves.push((path, here)),
-                    Is::Gone => is_its = false,
-                }
+            if let Some(rest) = self.rest_outside(&folder, &origin).filter(|rest| !rest.copies.is_empty()) {
+                return self.move_rest(id, origin, rest).map(Some);
             }
-            if !is_its || copies.is_empty() {
-                continue;
-            }
-            origin
-                .files
-                .iter()
-                .try_for_each(|file| remove_incomplete(&*self.disk, &folder.join(&file.name), &id))?;
-            copies.iter().try_for_each(|copy| remove_tree(&*self.disk, copy))?;
-            move_all(&*self.disk, &moves, &id)?;
-            drop(self.unmark(&folder));
-            return Ok(Some(Removed { id, root: self.root.clone(), origin }));
         }
         Ok(None)
+    }
+
+    /// Finishes the removal of a session that was interrupted after its log was moved: what is left of it outside of the trash is no
+    /// session any more.
+    pub fn finish_removal_of(&self, session: &str) -> Result<Option<Removed>> {
+        for id in names_in_trash(&safe_name(session)) {
+            let folder = self.root.join(&id);
+            if !self.disk.exists(&folder) {
+                break;
+            }
+            let Ok(origin) = self.origin(&folder) else { continue };
+            if origin.session != session || self.disk.exists(&origin.path) {
+                continue;
+            }
+            let Some(rest) = self.rest_outside(&folder, &origin) else { continue };
+            let source = dialect::named(&origin.dialect).map(|dialect| Source::file(dialect, &origin.path));
+            let inside = source.and_then(|source| Inside::store_of(&source));
+            let is_own = |path: &Path| inside.as_ref().is_none_or(|inside| inside.check(&*self.disk, path).is_ok());
+            if rest.is_empty() || !rest.paths().all(is_own) {
+                continue;
+            }
+            let _live = self.lock_alone(&origin.path)?;
+            self.check_holds_log(&folder, &origin)?;
+            return self.move_rest(id, origin, rest).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// What an interrupted removal left outside of the trash; `None` if it is not what was being removed.
+    fn rest_outside(&self, folder: &Path, origin: &Origin) -> Option<Rest> {
+        let status = self.status(folder, origin);
+        let (mut rest, mut is_its) = (Rest::default(), status.is_moving);
+        for FileStatus { here, path, is } in status.files {
+            match is {
+                Is::InBoth => {
+                    is_its &= is_copied(&path, &here).unwrap_or(false);
+                    rest.copies.push(path);
+                }
+                Is::InTrash => {}
+                Is::InOldPlace => rest.moves.push((path, here)),
+                Is::Gone => is_its = false,
+            }
+        }
+        is_its.then_some(rest)
+    }
+
+    fn move_rest(&self, id: String, origin: Origin, rest: Rest) -> Result<Removed> {
+        let folder = self.root.join(&id);
+        let names = origin.files.iter().map(|file| folder.join(&file.name));
+        names.into_iter().try_for_each(|name| remove_incomplete(&*self.disk, &name, &id))?;
+        rest.copies.iter().try_for_each(|copy| remove_tree(&*self.disk, copy))?;
+        move_all(&*self.disk, &rest.moves, &id)?;
+        drop(self.unmark(&folder));
+        Ok(Removed { id, root: self.root.clone(), origin })
     }
 
     /// Removes what a removal left that was interrupted before anything was moved.

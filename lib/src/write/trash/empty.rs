@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::moving::remove_incomplete;
 use super::{Origin, Removed, Trash, is_one_name};
+use crate::disk::replace::delete;
 use crate::model::error::{At, Error, Result};
 
 /// The end of the name of a session that is being deleted.
@@ -43,6 +44,30 @@ impl Trash {
         self.disk.sync_folder(&self.root).at(&self.root)?;
         self.remove_doomed(&doomed)?;
         Ok(Removed { id: id.to_owned(), root: self.root.clone(), origin })
+    }
+
+    /// Deletes an entry that [`Trash::list`] cannot read or that a killed removal left, for good. Its files may be all that is left of a
+    /// session: delete only what somebody named.
+    pub fn delete_broken(&self, id: &str) -> Result<()> {
+        let entry = self.check_broken(id)?;
+        if check_folder(&entry).is_err() {
+            return delete(&*self.disk, &entry);
+        }
+        drop(self.finish_deletions());
+        let doomed = self.root.join(format!(".{id}{DELETING}"));
+        self.disk.rename(&entry, &doomed).at(&entry)?;
+        self.remove_doomed(&doomed)
+    }
+
+    /// Checks that an entry is one that [`Trash::delete_broken`] deletes, and returns its place.
+    pub fn check_broken(&self, id: &str) -> Result<PathBuf> {
+        let entry = self.root.join(id);
+        if !is_one_name(id) || is_being_deleted(id) || !self.disk.exists(&entry) {
+            return Err(Error::NoSession(Some(id.to_owned())));
+        }
+        check_folder(&self.root)?;
+        // A session that can be restored is deleted by `delete`, with its own checks.
+        if self.origin(&entry).is_ok() { Err(Error::Exists(entry)) } else { Ok(entry) }
     }
 
     /// Checks that a removed session can be deleted; deletes nothing.
