@@ -45,9 +45,16 @@ pub(super) fn open_quote(text: &str, hit: Range<usize>) -> Option<usize> {
 fn assigned(text: &str, name: Range<usize>) -> Option<Assigned> {
     let bytes = text.as_bytes();
     let (at, form) = separator(text, &name)?;
-    let promise = names::promise(&text[name.clone()])?;
-    let (at, form) = after_type(text, at, form, promise.strength);
     let before_name = name.start.checked_sub(1).map(|before| bytes[before]);
+    let in_query = form == Form::Env && matches!(before_name, Some(b'?' | b'&' | b'#'));
+    let promise = names::promise(&text[name.clone()]).or_else(|| names::in_query(&text[name.clone()], in_query))?;
+    // A call says little: `getToken("…")` names a token, `setPassword("…")` has one.
+    if form == Form::Call && (promise.kind != "password" || names::is_asked_for(&text[name.clone()])) {
+        return None;
+    }
+    let is_in_code = bytes[name].iter().any(u8::is_ascii_lowercase);
+    let (at, form) = after_type(text, at, form, promise.strength);
+    let at = if form == Form::Spaced { after_constructor(bytes, at) } else { at };
     if let Some(quote) = Quote::at(bytes, at) {
         let inside = at + quote.length;
         if let Some(end) = quote.end(bytes, inside) {
@@ -61,7 +68,10 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Assigned> {
         }
         return bare(text, inside, form, before_name, promise, at);
     }
-    bare(text, at, form, before_name, promise, at)
+    let found = bare(text, at, form, before_name, promise, at)?;
+    // `connect(password=user_password)`: names in lower case take variables, too.
+    let is_code = form == Form::Env && is_in_code && values::is_variable(&text[found.value.clone()]);
+    (!is_code).then_some(found)
 }
 
 /// A value without quotes, or whose closing quote is missing.
@@ -73,35 +83,22 @@ fn bare(
     promise: Promise,
     outer: usize,
 ) -> Option<Assigned> {
-    let in_query = matches!(before_name, Some(b'?' | b'&')) && form == Form::Env;
-    let in_list = before_name == Some(b';');
-    let end = bare_end(
-        text,
-        at,
-        form,
-        if in_query {
-            b"&#"
-        } else if in_list {
-            b";"
-        } else {
-            b""
-        },
-    );
-    let value = at..end;
-    let (written, strength) = match form {
-        Form::Env => (Written::Env, promise.strength),
-        Form::Prose => (Written::Prose, promise.strength),
-        Form::Flag | Form::Spaced | Form::Tag => (Written::Bare, promise.strength),
-        Form::Cell => (Written::Prose, promise.strength),
-        Form::Pair => (Written::Bare, Strength::Weak),
+    let stops_at: &[u8] = match before_name {
+        Some(b'?' | b'&') if form == Form::Env => b"&#",
+        Some(b';') => b";",
+        Some(b'{') => b"}",
+        _ => b"",
     };
-    // Only what is quoted can be told from the variables beside it.
-    if form == Form::Pair {
-        return None;
-    }
-    let written =
-        if form == Form::Spaced && promise.strength != Strength::Strong && !in_query { Written::Bare } else { written };
-    let fits = values::is_plausible(text.get(value.clone())?, strength, written);
+    let end = bare_end(text, at, form, stops_at);
+    let value = at..end;
+    let written = match form {
+        Form::Env => Written::Env,
+        Form::Prose | Form::Cell => Written::Prose,
+        Form::Flag | Form::Spaced | Form::Tag => Written::Bare,
+        // Only what is quoted can be told from the variables beside it.
+        Form::Pair | Form::Call => return None,
+    };
+    let fits = values::is_plausible(text.get(value.clone())?, promise.strength, written);
     fits.then(|| Assigned { promise, with_quotes: if form == Form::Env { outer..end } else { value.clone() }, value })
 }
 
@@ -118,8 +115,10 @@ enum Form {
     Flag,
     /// `| name | value |`
     Cell,
-    /// `("name", "value")`
+    /// `("name", "value")`, `NAME || "value"`
     Pair,
+    /// `name("value")`
+    Call,
     /// "name is value"
     Prose,
 }
@@ -145,6 +144,10 @@ fn name_around(bytes: &[u8], hit: &Range<usize>) -> Range<usize> {
             .take_while(|byte| byte.is_ascii_alphabetic())
             .count();
     }
+    // "mot de passe" is one name of three words.
+    if bytes[..start].ends_with(b"ot de ") && bytes[hit.start..].starts_with(b"passe") {
+        start -= b"mot de ".len();
+    }
     let rest = &bytes[hit.end..];
     let end = hit.end + rest.iter().take(MAX_NAME_BYTES).take_while(|byte| is_name(byte)).count();
     let trailing = bytes[hit.end..end].iter().rev().take_while(|byte| matches!(byte, b'-' | b'.')).count();
@@ -166,6 +169,9 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     if let Some(quote) = Quote::at(bytes, at).filter(|_| !closes_quote) {
         at += quote.length;
     }
+    if let Some(at) = beside(bytes, at) {
+        return Some((at, Form::Spaced));
+    }
     let tight = at;
     at = skip_spaces(bytes, at);
     let spaced = at > tight;
@@ -173,6 +179,10 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     let is_flag = name.start >= 2 && bytes[name.start - 1] == b'-' || text[name.clone()].starts_with('-');
     let (length, form) = match rest {
         [b':', b':', ..] => return None,
+        [b':', b'-', ..] if name.start > 0 && bytes[name.start - 1] == b'{' => (2, Form::Env),
+        [b'|', b'|', ..] | [b'?', b'?', ..] => (2, Form::Pair),
+        [b'(', b'"' | b'\'' | b'`', ..] if at == name.end => (1, Form::Call),
+        [b'(', b'\\', ..] if at == name.end => (1, Form::Call),
         [b'=', b'=', b'=', ..] => (3, Form::Spaced),
         [b'=', b'>', ..] | [b':', b'=', ..] | [b'=', b'=', ..] | [b'-', b'>', ..] => (2, Form::Spaced),
         [b'=', next, ..] if !spaced && !closes_quote && !next.is_ascii_whitespace() => (1, Form::Env),
@@ -180,8 +190,9 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
         [b'>', ..] if !spaced => (1, Form::Tag),
         [b'|', ..] => (1, Form::Cell),
         [b',', ..] if closes_quote => (1, Form::Pair),
+        _ if rest.starts_with("：".as_bytes()) => ("：".len(), Form::Spaced),
         _ if spaced && is_flag => (0, Form::Flag),
-        _ => return prose(text, name.end),
+        _ => return prose(text, name),
     };
     let mut at = skip_spaces(bytes, at + length);
     // "password: is …", and the markers of bold text.
@@ -193,9 +204,12 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
         // A block of YAML: the value is on the next line.
         at = skip_spaces(bytes, at + 1 + usize::from(matches!(bytes.get(at + 1), Some(b'-' | b'+'))));
     }
-    if form == Form::Spaced && matches!(bytes.get(at), Some(b'\n' | b'\r')) {
-        let next = at + bytes[at..].iter().take_while(|byte| matches!(byte, b'\n' | b'\r')).count();
-        at = if next - at <= 2 { skip_spaces(bytes, next) } else { return None };
+    if form == Form::Spaced {
+        at = after_tag(bytes, at);
+        let next = at + line_break(&bytes[at..]);
+        if next > at {
+            at = if line_break(&bytes[next..]) == 0 { skip_spaces(bytes, next) } else { return None };
+        }
     }
     // Prefixes of strings in Python and C.
     if matches!(bytes.get(at..), Some([b'b' | b'r' | b'u' | b'L' | b'@', b'"' | b'\'', ..])) {
@@ -204,14 +218,67 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     (at < bytes.len()).then_some((at, form))
 }
 
+/// The value that is written beside its name: `key="DbPassword" value="…"`, `name: DB_PASSWORD` with `value: …` in the next line,
+/// `variable "db_password" { default = "…" }`.
+fn beside(bytes: &[u8], from: usize) -> Option<usize> {
+    let is_between = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b'{' | b'"' | b'\'' | b'\\');
+    let mut at = from;
+    while at < from + MAX_SPACES && bytes.get(at).is_some_and(is_between) {
+        at += line_break(&bytes[at..]).max(1);
+    }
+    let word = [&b"value"[..], b"default"]
+        .into_iter()
+        .find(|word| at > from && bytes.get(at..at + word.len()).is_some_and(|here| here.eq_ignore_ascii_case(word)))?;
+    at += word.len();
+    at += Quote::at(bytes, at).map_or(0, |quote| quote.length);
+    at = skip_spaces(bytes, at);
+    matches!(bytes.get(at), Some(b'=' | b':')).then(|| skip_spaces(bytes, at + 1))
+}
+
+/// `&anchor` and `!tag` before a value of YAML.
+fn after_tag(bytes: &[u8], at: usize) -> usize {
+    if !matches!(bytes.get(at), Some(b'&' | b'!')) {
+        return at;
+    }
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'!');
+    let end = at + 1 + bytes[at + 1..].iter().take(MAX_SPACES).take_while(|byte| is_name(byte)).count();
+    if bytes.get(end) == Some(&b' ') { skip_spaces(bytes, end) } else { at }
+}
+
+/// `String::from("…")`, `new SecretString("…")`: where the value in it starts.
+fn after_constructor(bytes: &[u8], at: usize) -> usize {
+    let is_part = |byte: &u8| byte.is_ascii_alphabetic() || matches!(byte, b':' | b'.' | b' ');
+    let end = at + bytes[at..].iter().take(MAX_SPACES).take_while(|byte| is_part(byte)).count();
+    let name = &bytes[at..end];
+    let makes_text = [&b"from"[..], b"String", b"string", b"Some", b"SecretStr", b"Secret", b"str", b"bytes", b"text"];
+    let is_constructor = makes_text.iter().any(|last| name.ends_with(last)) && bytes.get(end) == Some(&b'(');
+    if is_constructor && Quote::at(bytes, end + 1).is_some() { end + 1 } else { at }
+}
+
+/// How long the line break is that starts here, real or escaped.
+fn line_break(bytes: &[u8]) -> usize {
+    match bytes {
+        [b'\r', b'\n', ..] | [b'\\', b'n', ..] => 2,
+        [b'\n', ..] => 1,
+        [b'\\', b'r', b'\\', b'n', ..] => 4,
+        _ => 0,
+    }
+}
+
 /// "is", "was" or ":" some words after the name.
-fn prose(text: &str, from: usize) -> Option<(usize, Form)> {
+fn prose(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     let bytes = text.as_bytes();
-    if !matches!(bytes.get(from), Some(b' ' | b'\'')) {
+    let from = name.end;
+    for says in ["是", "为", "は"] {
+        if bytes[from..].starts_with(says.as_bytes()) {
+            return Some((skip_spaces(bytes, from + says.len()), Form::Prose));
+        }
+    }
+    if !matches!(bytes.get(from), Some(b' ' | b'\'' | b'\t')) && !bytes[from..].starts_with(b"\\t") {
         return None;
     }
     // "with password hunter2": nothing but the name says it, so the value follows at once.
-    if let Some(found) = with(text, from) {
+    if let Some(found) = at_once(text, name) {
         return Some(found);
     }
     let limit = bytes.len().min(from + MAX_GAP_BYTES);
@@ -221,16 +288,17 @@ fn prose(text: &str, from: usize) -> Option<(usize, Form)> {
         let word_at = skip_spaces(bytes, at);
         let length = bytes[word_at..].iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
         let word = text.get(word_at..word_at + length)?;
-        let is_verb = ["is", "was", "is:", "are", "=", "->", "→", "equals", "'s"]
-            .iter()
-            .any(|verb| word.eq_ignore_ascii_case(verb));
+        let is_one_of = |verbs: &[&str]| verbs.iter().any(|verb| word.eq_ignore_ascii_case(verb));
+        let is_verb = is_one_of(&["is", "was", "is:", "are", "=", "->", "→", "equals", "'s", "ist", "lautet", "était"]);
+        // Words that say so only if what follows is no word.
+        let may_be_verb = is_one_of(&["to", "-", "–", "—", "est", "es", "è", "é", "jest", "är"]);
         let is_plain = !word.contains(['[', ']', '{', '}', '"', '=', '(', ')', '<', '>']);
         let ends_clause = word.ends_with(['.', '!', '?', ';', ',']) || length == 0;
         let then = word_at + length;
         let is_colon = word.ends_with(':') && length > 1 && words > 0 && is_plain;
-        if is_verb || is_colon {
+        if is_verb || is_colon || may_be_verb && is_odd_at(text, skip_spaces(bytes, then)) {
             let mut value = skip_spaces(bytes, then);
-            for filler in ["now ", "currently ", "set to ", "still ", "just ", "simply "] {
+            for filler in FILLERS {
                 if bytes[value..].len() > filler.len()
                     && bytes[value..value + filler.len()].eq_ignore_ascii_case(filler.as_bytes())
                 {
@@ -248,25 +316,60 @@ fn prose(text: &str, from: usize) -> Option<(usize, Form)> {
     None
 }
 
-/// "with password hunter2", "using the token …".
-fn with(text: &str, from: usize) -> Option<(usize, Form)> {
+/// Between "is" and the value.
+const FILLERS: &[&str] = &[
+    "now ",
+    "currently ",
+    "still ",
+    "just ",
+    "simply ",
+    "set to ",
+    "changed to ",
+    "reset to ",
+    "updated to ",
+    "rotated to ",
+];
+
+/// Words before a name after which its value may follow at once.
+#[rustfmt::skip]
+const LEADS: &[&str] = &[
+    "with", "and", "using", "use", "the", "my", "/", "temp", "temporary", "new", "old", "initial", "default", "root",
+    "admin", "wifi", "env", "arg",
+];
+
+/// "with password hunter2", "user ada pass tide4x", "(password tide4x)", `ENV DB_PASSWORD tide4x`.
+fn at_once(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     let bytes = text.as_bytes();
-    let line = &bytes[from.saturating_sub(2 * MAX_GAP_BYTES)..from];
-    let mut words = line.rsplit(|byte| byte.is_ascii_whitespace()).filter(|word| !word.is_empty()).skip(1);
-    let leads = words.next().is_some_and(|word| {
-        ["with", "and", "using", "use", "the", "my", "/"]
-            .iter()
-            .any(|lead| word.eq_ignore_ascii_case(lead.as_bytes()))
-    });
-    let at = skip_spaces(bytes, from);
-    let length = bytes.get(at..)?.iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
-    let value = text.get(at..at + length)?;
-    // Without a verb, only what no sentence has.
-    let odd = value.trim_end_matches(['.', ',']).len() >= 6
-        && value.bytes().any(|byte| byte.is_ascii_digit())
-        && value.bytes().any(|byte| byte.is_ascii_alphabetic());
-    let quoted = value.starts_with(['`', '"', '\'']);
-    (leads && at > from && (odd || quoted)).then_some((at, Form::Prose))
+    let line = &bytes[name.start.saturating_sub(2 * MAX_GAP_BYTES)..name.start];
+    let is_one_of = |word: &[u8], known: &[&str]| known.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
+    let is_space = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\\' | b'`' | b',');
+    let mut words = line.rsplit(is_space).filter(|word| !word.is_empty());
+    let leads = words.next().is_some_and(|word| is_one_of(word, LEADS));
+    let names_user =
+        words.next().is_some_and(|word| is_one_of(word, &["user", "username", "login", "user:", "login:"]));
+    let is_opened =
+        line.last() == Some(&b'(') || bytes[name.end..].starts_with(b"\t") || bytes[name.end..].starts_with(b"\\t");
+    let is_variable = bytes[name.clone()].contains(&b'_');
+    let is_escaped = bytes[name.end..].starts_with(b"\\t");
+    let at = skip_spaces(bytes, name.end + if is_escaped { 2 } else { 0 });
+    let is_quoted = matches!(bytes.get(at), Some(b'`' | b'"' | b'\''));
+    let fits =
+        leads && is_quoted || (leads || names_user || is_opened || is_variable || is_quoted) && is_odd_at(text, at);
+    (at > name.end && fits).then_some((at, Form::Prose))
+}
+
+/// Whether no sentence has the word that starts here: digits or signs in it, and not at its end alone.
+fn is_odd_at(text: &str, at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default().trim_start_matches(['`', '"', '\'']);
+    let word = rest.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"')).next().unwrap_or_default();
+    let word = word.trim_end_matches(['.', ',', ';', ')', '\'', '!', '?', ':']);
+    let has = |is: fn(&u8) -> bool| word.as_bytes().iter().any(is);
+    let is_sign = |byte: &u8| b"!@#$%^&*+~".contains(byte);
+    !word.starts_with('(')
+        && word.len() >= 6
+        && word.len() <= MAX_VALUE_BYTES
+        && has(u8::is_ascii_alphabetic)
+        && (has(u8::is_ascii_digit) || has(is_sign))
 }
 
 /// `password: str = "…"`: a type between the name and the value.
@@ -315,7 +418,9 @@ fn bare_end(text: &str, at: usize, form: Form, stops_at: &[u8]) -> usize {
     }
     let value = &bytes[at..end];
     let closing = |byte: &u8| {
-        matches!(byte, b',' | b';' | b')' | b']' | b'}' | b':') || (*byte == b'.' || *byte == b'?') && form != Form::Env
+        matches!(byte, b',' | b';' | b')' | b']' | b'}' | b':')
+            || matches!(byte, b'.' | b'?') && form != Form::Env
+            || *byte == b'!' && form == Form::Prose
     };
     let balanced = value.iter().any(|byte| matches!(byte, b'(' | b'[' | b'{'));
     let trailing = value

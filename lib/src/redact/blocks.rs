@@ -109,12 +109,19 @@ fn walk(body: &str) -> Walked {
             Some(count) => {
                 walked.base64 += count;
                 if count > 0 {
-                    let start = at + line.find(inner).unwrap_or_default();
-                    walked.end = start + inner.len();
+                    walked.end = start_of(inner, line, at) + inner.len();
                 }
             }
             None if walked.base64 == 0 && headers < MAX_HEADERS && is_header(inner) => headers += 1,
             None => {
+                // The last line of a key that is cut off may have the end of its string in it.
+                let length = inner.bytes().take_while(|byte| is_base64(*byte)).count();
+                if length > 0
+                    && inner.as_bytes().get(length).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'\\' | b'<'))
+                {
+                    walked.base64 += length;
+                    walked.end = start_of(inner, line, at) + length;
+                }
                 walked.stopped_in_last_line = is_last;
                 return walked;
             }
@@ -126,14 +133,14 @@ fn walk(body: &str) -> Walked {
 }
 
 /// The line at a place, and where the next one is; `\n` in JSON within JSON ends one too.
-fn line_at(body: &str, at: usize) -> (&str, usize) {
+pub(super) fn line_at(body: &str, at: usize) -> (&str, usize) {
     let bytes = body.as_bytes();
     let mut end = at;
     while let Some(found) = memchr::memchr2(b'\n', b'\\', &bytes[end..]) {
         end += found;
         match &bytes[end..] {
             [b'\n', ..] => return (&body[at..end], end + 1),
-            [_, b'n', ..] => return (&body[at..end], end + 2),
+            [_, b'n' | b'r', ..] => return (&body[at..end], end + 2),
             _ => end += 1,
         }
     }
@@ -148,16 +155,25 @@ fn ends_line(body: &str) -> bool {
 fn trimmed(line: &str) -> &str {
     let line = line.trim_start_matches([' ', '\t', '>', '|', '"', '\'', '\\', '\r']);
     let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
-    let line = match numbered.strip_prefix(['→', '|', ':', '\t']) {
+    let rest = numbered.strip_prefix(['→', '|', ':', '\t']).or_else(|| numbered.strip_prefix("\\t"));
+    let line = match rest {
         Some(rest) if numbered.len() < line.len() => rest.trim_start(),
         _ => line,
     };
     line.trim_end_matches([' ', '\t', '"', '\'', '\\', ',', '\r', ';', '+'])
 }
 
+/// Where a part of a line at `at` starts.
+fn start_of(inner: &str, line: &str, at: usize) -> usize {
+    at + line.find(inner).unwrap_or_default()
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
 /// How many characters of base64 a line of a key has; none if it is another line.
 fn body_bytes(line: &str) -> Option<usize> {
-    let is_base64 = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
     let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty()).peekable();
     let mut count = 0;
     while let Some(word) = words.next() {
@@ -172,6 +188,7 @@ fn body_bytes(line: &str) -> Option<usize> {
 
 /// `Proc-Type: 4,ENCRYPTED`, `Version: GnuPG v2`.
 fn is_header(line: &str) -> bool {
-    let name = line.split_once(": ").map_or("", |(name, _)| name);
+    // After the mark of a diff, too.
+    let name = line.trim_start_matches('+').split_once(": ").map_or("", |(name, _)| name);
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-')
 }

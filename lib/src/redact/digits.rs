@@ -19,7 +19,7 @@ const CONTEXT_BYTES: usize = 64;
 #[rustfmt::skip]
 const CARD_WORDS: &[&str] = &[
     "card", "visa", "amex", "american express", "credit", "debit", "discover", "diners", "jcb", "pan:", "cc:",
-    "cc=", "payment",
+    "cc=", "payment", "ccnum", "cc_num", "cc-num", "ccn", "pan=", "pan ", "pan\"", "karte", "tarjeta", "carte ",
 ];
 
 /// Finds numbers, in order. `masked_before` says where the last secret before a place ends: context does not reach over it.

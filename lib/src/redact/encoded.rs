@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::base64;
-use super::values;
+use super::{base64, blocks, values};
 
 /// More lines are no Secret.
 const MAX_LINES: usize = 64;
@@ -39,30 +38,31 @@ pub(super) fn values(text: &str, hit: &Range<usize>) -> Values {
     let is_plain = before.ends_with(b"string");
     let before = before.strip_suffix(b"string").unwrap_or(before);
     let indent = before.iter().rev().take_while(|byte| **byte == b' ').count();
-    if before.len() > indent && before[before.len() - indent - 1] != b'\n' {
+    let outer = &before[..before.len() - indent];
+    if !outer.is_empty() && !outer.ends_with(b"\n") && !outer.ends_with(b"\\n") {
         return found;
     }
-    let Some(rest) = text[hit.end..].trim_start_matches([' ', '\r']).strip_prefix('\n') else { return found };
+    let rest = text[hit.end..].trim_start_matches([' ', '\r']);
+    let Some(rest) = rest.strip_prefix('\n').or_else(|| rest.strip_prefix("\\n")) else { return found };
     let mut at = text.len() - rest.len();
     for _ in 0..MAX_LINES {
-        let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
-        let line = &text[at..end];
+        let (line, next) = blocks::line_at(text, at);
         if !line.trim().is_empty() && indent_of(line) <= indent {
             return found;
         }
         if let Some((key, value)) = line.split_once(": ").filter(|(key, _)| !key.trim().contains(' ')) {
-            let value = value.trim().trim_matches(['"', '\'']);
+            let value = value.trim().trim_matches(['"', '\'', '\\']);
             let is_secret = if is_plain { !values::is_placeholder(value) } else { is_encoded(value) };
             if is_secret && !key.trim_start().starts_with('#') {
                 let start = at + line.rfind(value).unwrap_or_default();
                 found.spans.push(start..start + value.len());
             }
         }
-        if end == text.len() {
+        if next == text.len() {
             found.is_open = true;
             return found;
         }
-        at = end + 1;
+        at = next;
     }
     found
 }

@@ -1,6 +1,8 @@
-//! Tokens of base64 parts with dots between them: JWT, signed or encrypted.
+//! Tokens of base64 parts with dots between them: JWT, signed or encrypted, and those of Discord's bots.
 
 use std::ops::Range;
+
+use super::{scan, values};
 
 /// `{"` and a short name: nothing shorter is a header.
 const MIN_HEADER_BYTES: usize = 12;
@@ -27,7 +29,36 @@ pub(super) fn at(text: &str, start: usize) -> Result<Range<usize>, usize> {
     if longest >= MIN_HEADER_BYTES { Ok(start..end) } else { Err(end) }
 }
 
+/// Between the dots of a bot's token is a time in six characters.
+const TIME_BYTES: usize = 6;
+
+/// Finds the tokens of bots: a number in base64, which starts with M, N or O, a time and a hash. They have no keyword, but two dots.
+pub(super) fn find_bots(text: &str, mut found: impl FnMut(Range<usize>)) {
+    let bytes = text.as_bytes();
+    for dot in memchr::memchr_iter(b'.', bytes) {
+        if bytes.get(dot + TIME_BYTES + 1) != Some(&b'.') || part(bytes, dot + 1).len() != TIME_BYTES {
+            continue;
+        }
+        let is_sign = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        let before = bytes[dot.saturating_sub(30)..dot].iter().rev().take_while(is_sign).count();
+        let is_start = |start: &usize| matches!(bytes[*start], b'M' | b'N' | b'O') && scan::starts_token(text, *start);
+        let start = (dot - before..dot).find(is_start).unwrap_or(dot);
+        let hash = part(bytes, dot + TIME_BYTES + 2);
+        let is_token = (23..=28).contains(&(dot - start))
+            && (27..=45).contains(&hash.len())
+            && bytes[start..dot].iter().any(u8::is_ascii_digit)
+            && values::is_random(&text[hash.clone()])
+            && !values::is_example_token(&text[start..hash.end]);
+        if is_token {
+            found(start..hash.end);
+        }
+    }
+}
+
+fn is_part(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'=')
+}
+
 fn part(bytes: &[u8], start: usize) -> Range<usize> {
-    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'=');
     start..start + bytes.get(start..).unwrap_or_default().iter().take_while(|byte| is_part(byte)).count()
 }

@@ -2,7 +2,7 @@
 //!
 //! The last word decides, as in English: a `password_field` is a field, a `secret_name` is a name.
 
-use super::values::{Strength, split_words};
+use super::values::{Strength, is_random, split_words};
 
 /// The kind of secret that a name promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,9 @@ pub(super) struct Promise {
 
 /// So much of a name is looked at.
 pub(super) const MAX_NAME_BYTES: usize = 96;
+
+/// Longer names have words in them.
+const LONG_NAME_BYTES: usize = 12;
 
 /// Words after the one that decides.
 #[rustfmt::skip]
@@ -32,7 +35,8 @@ const SECRET_KEYS: &[&str] = &[
     "admin", "deploy", "consumer", "storage", "subscription", "webhook", "app", "application", "integration",
     "server", "function", "security", "hmac", "aes", "crypto", "cipher", "session", "cookie", "jwt", "rsa",
     "registry", "restricted", "write", "ingest", "ingestion", "client", "management", "transaction", "vault",
-    "recovery", "merchant", "developer",
+    "recovery", "merchant", "developer", "role", "rails", "bot", "supabase", "stripe", "openai", "anthropic",
+    "gemini", "google", "aws", "azure", "github", "gitlab", "slack", "sendgrid", "mailgun", "datadog", "algolia",
 ];
 
 /// Words before `key` in capitals that make it no secret: `PRIMARY_KEY`.
@@ -51,6 +55,25 @@ const OPEN_TOKENS: &[&str] = &[
     "cls", "special", "stop", "first", "last", "start", "end", "max", "min", "per", "lex", "parser", "design",
     "sync", "image", "each", "any", "eof", "syntax", "num",
 ];
+
+/// Short for "password", or the word in another language; `u00f1a` ends an escaped "contraseña".
+#[rustfmt::skip]
+const PASSWORDS: &[&str] = &[
+    "pass", "pwd", "pw", "psw", "passw", "userpass", "dbpass", "storepass", "keypass", "psk", "contraseña",
+    "u00f1a", "contrasena", "motdepasse", "wachtwoord", "senha", "пароль", "密码", "密碼", "パスワード", "비밀번호", "hasło",
+    "lösenord", "heslo", "şifre",
+];
+
+/// What a name promises in a query: there, a `key` opens something.
+pub(super) fn in_query(name: &str, is_query: bool) -> Option<Promise> {
+    (is_query && name.eq_ignore_ascii_case("key")).then_some(Promise { kind: "api-key", strength: Strength::Weak })
+}
+
+/// `getPassword`: a call of it takes no password, it returns one.
+pub(super) fn is_asked_for(name: &str) -> bool {
+    let first = split_words(name).next().unwrap_or_default();
+    is_one_of(first, &["get", "read", "load", "find", "fetch", "ask", "prompt", "generate", "reset", "forgot"])
+}
 
 /// What a name promises, if anything.
 pub(super) fn promise(name: &str) -> Option<Promise> {
@@ -76,23 +99,14 @@ pub(super) fn promise(name: &str) -> Option<Promise> {
     let is = |known: &[&str]| is_one_of(last, known);
     let ends = |known: &[&str]| known.iter().any(|end| ends_with(last, end));
     let found = |kind, strength| Some(Promise { kind, strength });
-    if ends(&["password", "passwd", "passwort", "passphrase", "passcode"])
-        || is(&[
-            "pwd",
-            "pw",
-            "psw",
-            "passw",
-            "kennwort",
-            "contraseña",
-            "contrasena",
-            "motdepasse",
-            "userpass",
-            "dbpass",
-        ])
-    {
-        return found("password", Strength::Strong);
+    // A few letters end what is random, too.
+    if last.len() <= 4 && name.len() > LONG_NAME_BYTES && is_random(name) {
+        return None;
     }
-    if is(&["pass"]) {
+    if ends(&["password", "passwd", "passwort", "passphrase", "passcode", "kennwort"])
+        || is(PASSWORDS)
+        || is(&["passe"]) && before.eq_ignore_ascii_case("de")
+    {
         return found("password", Strength::Strong);
     }
     if ends(&["pwd"]) || is(&["cvv", "cvc", "cvv2"]) {
@@ -124,6 +138,9 @@ pub(super) fn promise(name: &str) -> Option<Promise> {
     }
     if ends(&["token"]) && !is_one_of(before, OPEN_TOKENS) {
         return found("token", Strength::Weak);
+    }
+    if is(&["sk"]) && count > 1 {
+        return found("api-key", Strength::Weak);
     }
     if is(&[
         "authorization",

@@ -15,6 +15,9 @@ pub(super) const MAX_CONTEXT_BYTES: usize = 1024;
 /// A pattern sees so much after its keyword. A stream holds so much of a word back.
 pub(super) const MAX_WINDOW_BYTES: usize = 8 * 1024;
 
+/// So many characters of base64 around a token are data; a path has other signs in it.
+const MIN_RUN_BYTES: usize = 24;
+
 /// Nothing that one of our tokens is made of is shorter.
 const MIN_TOKEN_BYTES: usize = 12;
 
@@ -113,6 +116,7 @@ impl Scanner {
             safe_until: 0,
             names_until: 0,
             tried_until: 0,
+            loose_until: 0,
             blocks_until: 0,
             jwts_until: 0,
             grouped: ("", 0),
@@ -120,6 +124,10 @@ impl Scanner {
         for hit in self.keywords.find_overlapping_iter(text) {
             pass.hit(&self.actions[hit.pattern().as_usize()], hit.start()..hit.end());
         }
+        jwt::find_bots(text, |span| {
+            let rule = "discord-token";
+            pass.found.push(Found { rule, with_quotes: span.clone(), span, is_hashed: true, is_certain: true });
+        });
         digits::find(text, |number, span| {
             let rule = match number {
                 digits::Number::Card => "card",
@@ -158,8 +166,10 @@ struct Pass<'p, 'r> {
     safe_until: usize,
     /// Names up to here were judged.
     names_until: usize,
-    /// Tokens up to here were judged.
+    /// Tokens of a vendor up to here were judged.
     tried_until: usize,
+    /// And what only looks random.
+    loose_until: usize,
     blocks_until: usize,
     jwts_until: usize,
     /// What the last expression with a group took, and the name of its rule.
@@ -215,12 +225,11 @@ impl<'r> Pass<'_, 'r> {
         let kind = rule.kind;
         let has_group = pattern.contains("?<secret>");
         if !has_group {
-            let is_tried = hit.start < self.tried_until
-                || !self.text[hit.clone()].eq(keyword)
-                || !starts_token(self.text, hit.start);
-            let is_loose = !kind.has(Check::Certain)
-                && hit.start > 0
-                && matches!(self.text.as_bytes()[hit.start - 1], b'-' | b'_');
+            let until =
+                if kind.has(Check::Certain) { self.tried_until } else { self.tried_until.max(self.loose_until) };
+            let is_tried =
+                hit.start < until || !self.text[hit.clone()].eq(keyword) || !starts_token(self.text, hit.start);
+            let is_loose = !kind.has(Check::Certain) && is_in_name(self.text.as_bytes(), hit.start);
             if is_tried || is_loose || !is_long_token(&self.text.as_bytes()[hit.start..]) {
                 return;
             }
@@ -242,16 +251,23 @@ impl<'r> Pass<'_, 'r> {
         // A context does not reach over what is masked: it would find more the second time.
         let Some(span) = span.filter(|span| !window[..span.start].contains("[REDACTED")) else { return };
         let span = hit.start + span.start..hit.start + span.end;
+        // Letters that begin a token occur in long base64 by chance.
+        if keyword.bytes().all(|byte| byte.is_ascii_alphanumeric()) && is_in_base64(self.text.as_bytes(), &span) {
+            return;
+        }
         if has_group {
             self.grouped = (kind.name, span.end);
-        } else {
+        } else if kind.has(Check::Certain) {
             self.tried_until = span.end;
+        } else {
+            self.loose_until = span.end;
         }
         self.judge(kind, span);
     }
 
     fn around(&mut self, rule: &'r Compiled, before: usize, pattern: &str, keyword: &str, hit: &Range<usize>) {
-        if self.text[hit.clone()] != *keyword {
+        // Only an expression that says so takes any case.
+        if self.text[hit.clone()] != *keyword && !pattern.contains("(?i:") {
             return;
         }
         let start = self.text.ceil_char_boundary(hit.start.saturating_sub(before + 1));
@@ -259,10 +275,11 @@ impl<'r> Pass<'_, 'r> {
         let Some(captures) = rule.regex(pattern).and_then(|regex| regex.captures(&self.text[start..end])) else {
             return;
         };
-        let Some(group) = captures.name("secret") else { return };
-        let span = start + group.start()..start + group.end();
-        if span.start <= hit.start && hit.start < span.end {
-            self.judge(rule.kind, span);
+        let (Some(whole), Some(secret)) = (captures.get(0), captures.name("secret")) else { return };
+        // More base64 follows: it is data that happens to have the keyword in it.
+        let goes_on = self.text[start + secret.end()..].starts_with('+');
+        if (start + whole.start()..start + whole.end()).contains(&hit.start) && !goes_on {
+            self.judge(rule.kind, start + secret.start()..start + secret.end());
         }
     }
 
@@ -323,6 +340,7 @@ impl<'r> Pass<'_, 'r> {
             Check::Random => values::is_random(secret),
             Check::NoWord => !values::is_placeholder(secret) && !values::is_words(secret) && !values::is_code(secret),
             Check::Odd => values::is_odd(secret),
+            Check::Mixed => values::is_plausible(secret, values::Strength::Strong, values::Written::Prose),
             Check::Credentials => base64::readable(secret).is_some_and(|says| says.contains(':')),
             Check::Inside | Check::Guessable | Check::Certain => true,
         };
@@ -390,7 +408,7 @@ fn media_end(text: &str, hit: &Range<usize>) -> Option<usize> {
 }
 
 /// Whether a token may start here: not in the middle of a word, nor where a placeholder ends.
-fn starts_token(text: &str, at: usize) -> bool {
+pub(super) fn starts_token(text: &str, at: usize) -> bool {
     let bytes = text.as_bytes();
     let Some(before) = at.checked_sub(1).map(|before| bytes[before]) else { return true };
     let ends_with = |escape: &[u8]| bytes[..at].ends_with(escape);
@@ -403,13 +421,35 @@ fn starts_token(text: &str, at: usize) -> bool {
     if !before.is_ascii_alphanumeric() {
         return true;
     }
-    // Line breaks in JSON within JSON, and signs in addresses: `\n`, `%3D`, `\u003d`.
+    // Line breaks in JSON within JSON, signs in addresses, and colours of a terminal: `\n`, `%3D`, `\u003d`, `\e[32m`.
     let is_hex = |bytes: &[u8]| bytes.iter().all(u8::is_ascii_hexdigit);
+    let is_colour = || {
+        let codes = bytes[..at - 1].iter().rev().take(12).take_while(|byte| byte.is_ascii_digit() || **byte == b';');
+        let start = at - 1 - codes.count();
+        start > 0 && bytes[start - 1] == b'['
+    };
     ends_with(b"\\n")
         || ends_with(b"\\r")
         || ends_with(b"\\t")
         || at >= 3 && bytes[at - 3] == b'%' && is_hex(&bytes[at - 2..at])
         || at >= 6 && bytes[at - 6..at].starts_with(b"\\u") && is_hex(&bytes[at - 4..at])
+        || before == b'm' && is_colour()
+}
+
+/// Whether a dash or an underscore joins what starts here to a name before it: `task-sk-…`, but not `-sk-…`.
+fn is_in_name(bytes: &[u8], at: usize) -> bool {
+    let is_joint = |byte: &u8| matches!(byte, b'-' | b'_');
+    at > 0 && is_joint(&bytes[at - 1]) && at > 1 && (bytes[at - 2].is_ascii_alphanumeric() || is_joint(&bytes[at - 2]))
+}
+
+/// Whether a slash or a plus joins a token to a long run of base64 on one side.
+fn is_in_base64(bytes: &[u8], token: &Range<usize>) -> bool {
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
+    let joins = |byte: Option<&u8>| matches!(byte, Some(b'+' | b'/'));
+    let before = &bytes[token.start.saturating_sub(MIN_RUN_BYTES)..token.start];
+    let after = &bytes[token.end..bytes.len().min(token.end + MIN_RUN_BYTES)];
+    let is_run = |run: &[u8]| run.len() == MIN_RUN_BYTES && run.iter().all(is_base64);
+    joins(before.last()) && is_run(before) || joins(after.first()) && is_run(after)
 }
 
 /// Whether a token may end here.

@@ -38,16 +38,18 @@ pub(super) const MAX_VALUE_BYTES: usize = 4096;
 const STAND_INS: &[&str] = &[
     "example", "placeholder", "your-", "your_", "yourkey", "yourtoken", "yoursecret", "yourpassword", "your key",
     "changeme", "change-me", "change_me", "changeit", "redacted", "insert-", "insert_", "replace-", "replace_",
-    "replaceme", "-here", "_here", "xxxx", "****", "....", "dummy", "notasecret", "not-a-secret", "todo", "fixme",
+    "replaceme", "-here", "_here", "xxxx", "xxx-", "xxx_", "****", "....", "dummy", "notasecret", "not-a-secret", "todo", "fixme",
     "<your", "my-secret", "my_secret", "mysecret", "my-token", "my_token", "mytoken", "my-api-key", "my_api_key",
     "myapikey", "my-password", "my_password", "mypassword", "some-", "some_", "•••", "………", "none-of",
 ];
 
+/// Where a secret is kept, not the secret.
+const REFERENCES: &[&str] = &["arn:", "vault:", "op://", "ref+", "ssm:", "env:", "keychain:", "secretref:"];
+
 /// The stand-ins that are not part of a random token either.
 #[rustfmt::skip]
 const STAND_INS_IN_TOKENS: &[&str] = &[
-    "example", "placeholder", "your-", "your_", "yourkey", "yourtoken", "redacted", "replace", "changeme", "-here",
-    "_here",
+    "example", "placeholder", "your-", "your_", "yourkey", "yourtoken", "redacted", "replace", "changeme",
 ];
 
 static STAND_IN: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| finder(STAND_INS));
@@ -63,6 +65,13 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || (*first == b'%' && *last == b'%' && bytes.len() > 2 && is_variable(&trimmed[1..trimmed.len() - 1]))
         || trimmed.contains("{{")
         || trimmed.contains("${")
+        || (*first == b'%' && bytes.len() <= 3)
+        || trimmed.contains("#{")
+        || trimmed.contains("%(")
+        || trimmed.contains("%{")
+        || trimmed.ends_with("...")
+        || trimmed.ends_with('…')
+        || REFERENCES.iter().any(|start| trimmed.starts_with(start))
         || trimmed.contains("$(")
         || trimmed.starts_with('`')
         || (*first == b'{' && *last == b'}')
@@ -70,7 +79,9 @@ pub(super) fn is_placeholder(value: &str) -> bool {
             .strip_prefix('$')
             .is_some_and(|name| is_variable(name) && !name.starts_with(|c: char| c.is_ascii_digit() && name.len() > 2))
         || trimmed.contains("[REDACTED");
+    let is_marked = matches!(first, b'@' | b'!' | b':' | b'#' | b'?') && is_words(trimmed);
     is_wrapped
+        || is_marked
         || has_one_character(bytes)
         || STAND_IN.as_ref().is_some_and(|words| words.is_match(trimmed))
         || is_series(bytes)
@@ -109,7 +120,7 @@ fn is_password(value: &str, written: Written) -> bool {
         Written::Quoted if has_digit || has_symbol => {
             value.len() >= 4 && !is_known_identifier(value) && !is_call(value) && !is_url(value)
         }
-        Written::Quoted => value.len() >= 6 && !is_words(value) && !is_name(value),
+        Written::Quoted => value.len() >= 6 && !is_words(value) && !is_name(value) && !is_code(value),
         Written::Env => value.len() >= 3 && !is_code(value) && !is_words(value),
         Written::Bare if is_code(value) || is_known_identifier(value) => false,
         Written::Bare => {
@@ -135,7 +146,15 @@ pub(super) fn is_odd(value: &str) -> bool {
     let is_letters = value
         .bytes()
         .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b'=' | b':'));
-    !is_letters && !is_known_identifier(value) || value.len() >= 20 && is_random(value)
+    let names_something = value.trim_end_matches('=').contains('=');
+    !is_letters && !names_something && !is_known_identifier(value) || value.len() >= 20 && is_random(value)
+}
+
+/// A variable rather than a value: words in camel case or with underscores between them.
+pub(super) fn is_variable(value: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'.');
+    let joins = value.contains('_') || value.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()) && is_camel(value);
+    value.bytes().all(is_part) && joins && value.split(['_', '.']).all(is_pronounceable)
 }
 
 /// Several words that nobody would print on a form.
@@ -145,11 +164,15 @@ fn is_passphrase(value: &str) -> bool {
     let (count, known) = (words().count(), words().filter(|word| is_word(word)).count());
     let has_few_known = known * 3 <= count && count >= 2;
     let is_long = count >= 3 || !value.starts_with(char::is_uppercase);
-    !sentence && value.len() <= 128 && has_few_known && is_long
+    !sentence && value.is_ascii() && value.len() <= 128 && has_few_known && is_long
 }
 
 /// Nothing but words of a form or of code, in any spelling: `user_password`, `newToken`.
 pub(super) fn is_words(value: &str) -> bool {
+    // `Password1!` is a password; `@password` is a variable.
+    if value.bytes().skip(1).any(|byte| b"!@#$%^&*+~".contains(&byte)) {
+        return false;
+    }
     let mut words = 0;
     let known = split_words(value).all(|word| {
         words += 1;
@@ -198,11 +221,10 @@ fn is_camel(value: &str) -> bool {
     letters && !runs && !short
 }
 
-/// A single word with a capital at most at its start, too short or too long to be made up.
+/// A word with a capital at its start, several in camel case, or in another language.
 fn is_name(value: &str) -> bool {
-    !value.is_ascii()
-        || value.starts_with(|c: char| c.is_ascii_uppercase())
-        || is_camel(value) && value.bytes().any(|byte| byte.is_ascii_uppercase())
+    let all_capitals = value.bytes().all(|byte| byte.is_ascii_uppercase());
+    !value.is_ascii() || all_capitals || is_camel(value) && value.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
 /// An expression of a programming language.
@@ -211,9 +233,11 @@ pub(super) fn is_code(value: &str) -> bool {
         && !value.bytes().skip(1).any(|byte| byte.is_ascii_digit())
         || value.starts_with("//")
         || value.starts_with("--");
+    // Signs at the end are a password's, or the padding of base64.
+    let inside = value.trim_end_matches(['=', '!', '>', '|', '&']);
     let has_operator = ["::", "->", "=>", "()", "!=", "==", "${", "#{", "%{", "</", "/>", "||", "&&"]
         .iter()
-        .any(|sign| value.contains(sign));
+        .any(|sign| inside.contains(sign));
     let dotted = value.contains('.')
         && value.split('.').all(|part| {
             part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -299,9 +323,9 @@ fn has_one_character(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte == bytes[0]) && (bytes.len() > 1 || !bytes[0].is_ascii_alphanumeric())
 }
 
-/// Six times the same character.
+/// Six times the same character, as in `xxxxxx` and `000000`; other digits repeat by chance, too.
 fn has_long_run(bytes: &[u8]) -> bool {
-    bytes.windows(6).any(|run| run.iter().all(|byte| *byte == run[0]))
+    bytes.windows(6).any(|run| run.iter().all(|byte| *byte == run[0]) && !matches!(run[0], b'1'..=b'9'))
 }
 
 /// Each character the one after the last: `abcdefgh`, `0123456789`.

@@ -2,7 +2,9 @@
 
 /// Whether a word is one of them, in any case.
 pub(super) fn is_word(word: &str) -> bool {
-    let word = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    let letters = word.trim_end_matches(|c: char| c.is_ascii_digit());
+    // `arg1`, `base64`, but not `admin123`, which is a password.
+    let word = if word.len() - letters.len() <= MAX_DIGITS { letters } else { word };
     let mut lower = [0; LONGEST_BYTES];
     let Some(lower) = lower.get_mut(..word.len()) else { return false };
     lower.copy_from_slice(word.as_bytes());
@@ -10,44 +12,56 @@ pub(super) fn is_word(word: &str) -> bool {
     WORDS.binary_search_by(|known| known.as_bytes().cmp(lower)).is_ok()
 }
 
+/// A word with more digits is no word.
+const MAX_DIGITS: usize = 2;
+
 /// No word of the list is longer.
 const LONGEST_BYTES: usize = 16;
 
 /// Sorted, for the search.
 #[rustfmt::skip]
 const WORDS: &[&str] = &[
-    "a", "able", "about", "above", "absent", "accepted", "access", "account", "add", "admin", "again", "all",
-    "also", "always", "an", "and", "anonymous", "any", "api", "apikey", "are", "array", "as", "asked", "assigned",
-    "async", "at", "auth", "authentication", "authorization", "auto", "available", "await", "bad", "base",
-    "base64", "basic", "bcrypt", "be", "bearer", "because", "been", "before", "being", "below", "blank", "bool",
-    "boolean", "both", "but", "by", "byte", "bytes", "cached", "call", "can", "case", "changed", "char",
-    "character", "characters", "check", "checked", "class", "clear", "client", "code", "common", "compromised",
-    "config", "configured", "confirm", "const", "context", "cookie", "copied", "correct", "create", "created",
-    "credential", "credentials", "crypt", "current", "data", "database", "date", "default", "defined", "deleted",
-    "deprecated", "description", "dict", "different", "disabled", "does", "done", "double", "each", "email",
-    "empty", "enabled", "encoded", "encrypted", "enter", "entered", "enum", "env", "environment", "error",
-    "exactly", "example", "exists", "expired", "exposed", "extern", "failed", "false", "field", "fields", "file",
-    "final", "fine", "first", "float", "for", "forgot", "forgotten", "format", "found", "from", "function",
-    "generated", "get", "given", "good", "hardcoded", "has", "hash", "hashed", "header", "hello", "here", "hidden",
-    "if", "ignored", "import", "in", "incorrect", "info", "input", "int", "integer", "internal", "invalid", "is",
-    "it", "item", "json", "just", "keep", "kept", "key", "keyring", "keys", "known", "label", "last", "leaked",
-    "least", "length", "let", "list", "literal", "local", "logged", "login", "long", "lost", "manual", "map",
-    "masked", "match", "max", "maybe", "me", "message", "method", "min", "missing", "more", "must", "my", "name",
-    "needed", "never", "new", "nil", "no", "none", "not", "now", "null", "number", "object", "of", "old",
-    "omitted", "on", "one", "only", "option", "optional", "or", "other", "our", "out", "param", "parameter",
-    "params", "pass", "passed", "passphrase", "passwd", "password", "passwords", "path", "plain", "plaintext",
-    "please", "present", "previous", "print", "private", "production", "prompt", "properties", "property", "props",
-    "protected", "provided", "public", "pwd", "random", "raw", "read", "readonly", "ready", "rejected", "remember",
-    "removed", "renewed", "repeat", "request", "require", "required", "reset", "result", "return", "returned",
-    "revoked", "right", "role", "root", "rotated", "safe", "salt", "same", "saved", "schema", "scope", "secret",
-    "secrets", "secure", "select", "self", "sent", "server", "service", "session", "set", "sha", "shared", "short",
-    "should", "show", "shown", "simple", "single", "some", "something", "static", "still", "stored", "str",
-    "string", "strings", "strong", "struct", "success", "sudo", "super", "supplied", "system", "temporary", "test",
-    "text", "textarea", "that", "the", "their", "then", "there", "these", "this", "to", "token", "tokens", "too",
-    "true", "type", "typed", "typeof", "undefined", "under", "unique", "unknown", "unset", "unused", "updated",
-    "us", "use", "used", "user", "username", "uses", "using", "utf", "uuid", "valid", "validated", "value",
-    "values", "var", "variable", "vault", "vec", "verified", "via", "void", "was", "we", "weak", "when", "where",
-    "which", "while", "will", "with", "without", "working", "wrong", "yes", "you", "your",
+    "a", "abc", "able", "about", "above", "absent", "accepted", "access", "account", "add", "admin", "aes", "after",
+    "again", "all", "also", "always", "an", "and", "anonymous", "any", "api", "apikey", "are", "argon", "argon2id",
+    "array", "as", "asked", "assigned", "async", "at", "auth", "authenticated", "authentication", "authorization",
+    "auto", "available", "await", "bad", "bar", "base", "base64", "basic", "baz", "bcrypt", "be", "bearer",
+    "because", "been", "before", "being", "below", "bitte", "blank", "bool", "boolean", "both", "but", "by", "byte",
+    "bytes", "cached", "call", "can", "case", "changed", "char", "character", "characters", "check", "checked",
+    "class", "clear", "client", "code", "common", "compromised", "config", "configured", "confirm", "const",
+    "context", "cookie", "copied", "correct", "could", "create", "created", "credential", "credentials", "crypt",
+    "css", "current", "data", "database", "date", "db", "de", "default", "defined", "deleted", "demo", "deprecated",
+    "description", "dict", "did", "different", "disabled", "do", "does", "done", "double", "each", "el", "email",
+    "empty", "enabled", "encoded", "encrypted", "encryption", "enter", "entered", "enum", "env", "environment",
+    "error", "exactly", "example", "exists", "expired", "exposed", "extern", "failed", "fake", "false", "few",
+    "field", "fields", "file", "final", "fine", "first", "float", "flow", "foo", "for", "forgot", "forgotten",
+    "format", "found", "from", "function", "generated", "generator", "get", "given", "good", "grant", "grants",
+    "had", "hardcoded", "has", "hash", "hashed", "hashes", "hashing", "have", "having", "he", "header", "hello",
+    "her", "here", "hidden", "him", "hint", "hints", "his", "hmac", "how", "html", "http", "https", "id", "ids",
+    "if", "ignored", "il", "import", "in", "incorrect", "info", "input", "int", "integer", "internal", "into",
+    "invalid", "is", "it", "item", "its", "json", "just", "jwt", "keep", "kept", "key", "keyring", "keys", "known",
+    "la", "label", "last", "le", "leaked", "least", "length", "let", "like", "list", "literal", "local", "logged",
+    "login", "long", "lost", "manager", "managers", "manual", "many", "map", "masked", "match", "max", "may",
+    "maybe", "md", "me", "message", "method", "might", "min", "missing", "mock", "more", "most", "mot", "much",
+    "must", "my", "name", "needed", "neue", "neues", "never", "new", "nil", "no", "none", "nor", "not", "now",
+    "null", "number", "o", "oauth", "object", "of", "off", "old", "omitted", "on", "once", "one", "only", "option",
+    "optional", "or", "other", "our", "out", "over", "own", "param", "parameter", "params", "pass", "passe",
+    "passed", "passphrase", "passwd", "password", "passwords", "path", "pbkdf", "plain", "plaintext", "please",
+    "policies", "policy", "present", "previous", "print", "private", "production", "prompt", "properties",
+    "property", "props", "protected", "protection", "provided", "public", "pwd", "random", "raw", "read",
+    "readonly", "ready", "recovery", "ref", "refs", "rejected", "remember", "removed", "renewed", "repeat",
+    "request", "require", "required", "reset", "result", "return", "returned", "reuse", "revoked", "right", "role",
+    "root", "rotated", "rotation", "rsa", "rules", "safe", "salt", "same", "saml", "sample", "saved", "schema",
+    "scope", "scrypt", "secret", "secrets", "secure", "select", "self", "sent", "server", "service", "session",
+    "set", "sha", "sha1", "sha256", "sha384", "sha512", "shared", "she", "short", "should", "show", "shown",
+    "simple", "single", "so", "some", "something", "sso", "static", "still", "stored", "str", "strength", "string",
+    "strings", "strong", "struct", "stub", "su", "success", "such", "sudo", "super", "supplied", "system",
+    "temporary", "test", "text", "textarea", "than", "that", "the", "their", "them", "then", "there", "these",
+    "they", "this", "to", "token", "tokens", "too", "totp", "true", "tu", "type", "typed", "typeof", "undefined",
+    "under", "unique", "unknown", "unset", "until", "unused", "up", "updated", "uri", "url", "us", "use", "used",
+    "user", "username", "uses", "using", "utf", "uuid", "valid", "validated", "value", "values", "var", "variable",
+    "vault", "vec", "verified", "very", "via", "void", "votre", "was", "we", "weak", "were", "what", "when",
+    "where", "which", "while", "who", "why", "will", "with", "without", "working", "would", "wrong", "yes", "you",
+    "your",
 ];
 
 #[cfg(test)]

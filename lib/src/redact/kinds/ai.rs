@@ -1,6 +1,6 @@
 //! Keys of model providers and what is built around them.
 
-use super::Kind;
+use super::{By, Check, Kind};
 
 pub(super) const KINDS: &[Kind] = &[
     Kind::token(
@@ -12,17 +12,31 @@ pub(super) const KINDS: &[Kind] = &[
     ),
     Kind::token(
         "openai-key",
-        &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-", "T3BlbkFJ"],
+        &["sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"],
         r"sk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,}",
         &["sk-proj-<_74>T3BlbkFJ<_74>", "sk-svcacct-<_60>", "sk-admin-<_40>"],
         &["sk-proj-", "sk-proj-xxxxxxxxxxxxxxxxxxxxxxxxxxxx", "disk-project"],
     ),
+    Kind {
+        name: "openai-key",
+        keywords: &["T3BlbkFJ"],
+        by: By::Around(160, r"(?<secret>sk-[A-Za-z0-9_-]{16,}T3BlbkFJ[A-Za-z0-9_-]{16,})"),
+        checks: &[],
+        matches: &["sk-service-<_58>T3BlbkFJ<_58>", "_sk-<w20>T3BlbkFJ<w20>_"],
+        spares: &["T3BlbkFJ", "sk-T3BlbkFJ", "base64 of OpenAI is T3BlbkFJ"],
+    },
     Kind::loose(
         "openai-key",
         &["sk-"],
-        r"sk-[A-Za-z0-9]{20,}",
-        &["sk-<w20>T3BlbkFJ<w20>", "sk-<w48>", "sk-<h32>"],
-        &["sk-learn", "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "task-abcdefghijklmnopqrstuvwx"],
+        r"sk-(?:[A-Za-z0-9_-]*[_-])?[A-Za-z0-9]{20,}[A-Za-z0-9_-]*",
+        &["sk-<w20>T3BlbkFJ<w20>", "sk-<w48>", "sk-<h32>", "sk-new-<w32>", "sk-live-v2-<h40>"],
+        &[
+            "sk-learn",
+            "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+            "task-abcdefghijklmnopqrstuvwx",
+            "sk-folding-cube-2-after",
+            "sk-cube-internationalisation",
+        ],
     ),
     Kind::loose(
         "openai-session",
@@ -41,7 +55,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::token(
         "google-api-key",
         &["AIza"],
-        r"AIza[A-Za-z0-9_-]{35,}",
+        r"AIza[A-Za-z0-9_-]{30,}",
         &["AIza<_35>", "key=AIza<_35>&x=1"],
         &["AIza", "AIzaXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX", "kAIzabcdefghijklmnopqrstuvwxyzabcdefghij"],
     ),

@@ -6,8 +6,8 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::token(
         "supabase-key",
         &["sbp_", "sb_secret_"],
-        r"(?:sbp_[0-9a-f]{40}|sbp_[A-Za-z0-9]{40,}|sb_secret_[A-Za-z0-9_-]{20,})",
-        &["sbp_<h40>", "sb_secret_<w22>_<w8>"],
+        r"(?:sbp_(?:v[0-9]+_)?[A-Za-z0-9]{40,}|sb_secret_[A-Za-z0-9_-]{20,})",
+        &["sbp_<h40>", "sbp_v0_<h40>", "sb_secret_<w22>_<w8>"],
         &["sb_publishable_<w22>_<w8>", "sb_secret_"],
     ),
     Kind::token(
@@ -59,8 +59,8 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "newrelic-key",
         keywords: &["NRAL", "FFFFNRAL"],
-        by: By::Around(36, r"(?:^|[^0-9a-fA-F])(?<secret>[0-9a-f]{32,36}(?:FFFF)?NRAL)"),
-        checks: &[Check::Inside],
+        by: By::Around(36, r"(?<secret>[0-9a-f]{32,36}(?:FFFF)?NRAL)"),
+        checks: &[],
         matches: &["key <h36>NRAL", "<h32>FFFFNRAL"],
         spares: &["NRAL", "general"],
     },

@@ -58,6 +58,8 @@ pub(super) enum Check {
     NoWord,
     /// Letters alone are none, unless they are many: "Bearer authentication".
     Odd,
+    /// Letters and digits or signs: what a sentence rarely has.
+    Mixed,
     /// Says `user:password` in base64.
     Credentials,
     /// Its shape says what it is, also in a field for ids.

@@ -151,10 +151,15 @@ pub(super) const KINDS: &[Kind] = &[
         name: "ssn",
         keywords: &["ssn", "social security", "social-security", "social_security", "socialsecurity", "soc sec"],
         by: By::Pattern(
-            r#"(?i:ssn|social[ _-]?security|soc sec)[^0-9\n]{0,40}?(?<secret>(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{2}|6[0-57-9][0-9]|66[0-57-9])[- .]?(?:0[1-9]|[1-9][0-9])[- .]?(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3}))"#,
+            r#"(?i:ssn|social[ _-]?security|soc sec)(?:[^0-9\n]{0,40}?|[^0-9\n]{0,40}(?:\n|\\n)[^0-9\n]{0,40}?)(?<secret>(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{2}|6[0-57-9][0-9]|66[0-57-9])[- .]?(?:0[1-9]|[1-9][0-9])[- .]?(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3}))"#,
         ),
         checks: &[Check::Guessable],
-        matches: &["SSN: 219-09-9998", "my social security number is 219 09 9998", "\"ssn\": \"219099998\""],
+        matches: &[
+            "SSN: 219-09-9998",
+            "my social security number is 219 09 9998",
+            "\"ssn\": \"219099998\"",
+            "name,ssn\nAda,219-09-9998",
+        ],
         spares: &["ssn: 000-12-3456", "SSN 219-09", "phone 219-09-9998", "ssn 666-12-3456", "ssn: 900-12-3456"],
     },
 ];
