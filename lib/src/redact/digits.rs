@@ -13,6 +13,13 @@ pub(super) enum Number {
 /// in each step finds all of them.
 const STEP_BYTES: usize = 7;
 
+/// The shortest card number.
+const MIN_NUMBER_BYTES: usize = 13;
+
+/// Windows of so many bytes, of which each half is in two, have at least so many digits if a number is in them. Counting is cheap.
+const WINDOW_BYTES: usize = 64;
+const MIN_DIGITS: u8 = 6;
+
 /// A word that says "card" is looked for in so many bytes before the number. A stream keeps so much context.
 const CONTEXT_BYTES: usize = 64;
 
@@ -25,8 +32,19 @@ const CARD_WORDS: &[&str] = &[
 /// Finds numbers, in order. `masked_before` says where the last secret before a place ends: context does not reach over it.
 pub(super) fn find(text: &str, mut found: impl FnMut(Number, Range<usize>)) {
     let bytes = text.as_bytes();
+    if bytes.len() < MIN_NUMBER_BYTES {
+        return;
+    }
     let (mut at, mut done) = (0, 0);
+    let mut dense_until = 0;
     while at < bytes.len() {
+        if at >= dense_until {
+            if bytes.get(at..at + WINDOW_BYTES).is_some_and(|window| count_digits(window) < MIN_DIGITS) {
+                at += WINDOW_BYTES / 2;
+                continue;
+            }
+            dense_until = at + WINDOW_BYTES / 2;
+        }
         let pair = &bytes[at..bytes.len().min(at + 2)];
         let Some(offset) = pair.iter().position(u8::is_ascii_digit) else {
             at += STEP_BYTES;
@@ -42,6 +60,10 @@ pub(super) fn find(text: &str, mut found: impl FnMut(Number, Range<usize>)) {
         }
         at = done.max(at + 1);
     }
+}
+
+fn count_digits(window: &[u8]) -> u8 {
+    window.iter().fold(0, |count, byte| count + u8::from(byte.is_ascii_digit()))
 }
 
 /// Where a number at the end of a text starts, if more text could belong to it.
@@ -82,7 +104,7 @@ fn run_around(bytes: &[u8], at: usize, done: usize) -> Range<usize> {
 
 fn cards(text: &str, run: &Range<usize>, found: &mut impl FnMut(Number, Range<usize>)) {
     let bytes = text.as_bytes();
-    if run.len() < 13 {
+    if run.len() < MIN_NUMBER_BYTES {
         return;
     }
     let mut at = run.start;

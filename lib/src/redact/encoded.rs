@@ -21,14 +21,13 @@ pub(super) struct Values {
 }
 
 /// The run of base64 around a keyword, and what it says.
-pub(super) fn run_at(text: &str, start: usize) -> Option<(Range<usize>, String)> {
+pub(super) fn run_at(text: &str, start: usize) -> (Range<usize>, Option<String>) {
     let rest = &text.as_bytes()[start..];
     let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_');
     let length = rest.iter().take(MAX_RUN_BYTES).take_while(|byte| is_base64(byte)).count();
     let whole = length - length % 4;
-    let says =
-        base64::readable(&text[start..start + length]).or_else(|| base64::readable(&text[start..start + whole]))?;
-    Some((start..start + length, says))
+    let says = base64::readable(&text[start..start + length]).or_else(|| base64::readable(&text[start..start + whole]));
+    (start..start + length, says)
 }
 
 /// The secret values of the lines below `data:`.

@@ -83,6 +83,14 @@ pub(super) fn is_sealed(key: &str) -> bool {
     SEALED.contains(&key)
 }
 
+pub(super) fn is_uuid(text: &str) -> bool {
+    let is_sign = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    text.len() == 36 && text.bytes().enumerate().all(is_sign)
+}
+
 /// Standard base64 alone, or a data URL: tokens of vendors have other signs in them, or are shorter.
 fn is_media(text: &str) -> bool {
     let data = match text.strip_prefix("data:") {

@@ -3,9 +3,9 @@
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::Regex;
 
+use super::keywords::Keywords;
 use super::kinds::{self, By, Check, Kind};
 use super::{assignment, base64, blocks, digits, encoded, jwt, values};
 
@@ -17,6 +17,9 @@ pub(super) const MAX_WINDOW_BYTES: usize = 8 * 1024;
 
 /// So many characters of base64 around a token are data; a path has other signs in it.
 const MIN_RUN_BYTES: usize = 24;
+
+/// `pw=tide`: a name, a sign and a password. Most keys of JSON are shorter.
+const MIN_TEXT_BYTES: usize = 7;
 
 /// Nothing that one of our tokens is made of is shorter.
 const MIN_TOKEN_BYTES: usize = 12;
@@ -49,7 +52,7 @@ impl Open {
 
 /// The rules, ready to run.
 pub(super) struct Scanner {
-    keywords: AhoCorasick,
+    keywords: Keywords,
     rules: Vec<Compiled>,
     /// For each keyword, what to do.
     actions: Vec<Action>,
@@ -93,21 +96,24 @@ impl Scanner {
             }
             rules.push(Compiled { kind, pattern: OnceLock::new() });
         }
-        let keywords = keyword_automaton(actions.iter().map(|action| action.keyword));
+        let keywords = Keywords::new(actions.iter().map(|action| action.keyword));
         Scanner { keywords, rules, actions }
     }
 
     /// The pass that every text pays for: also a measure of what is possible.
     pub(super) fn count_keywords(&self, text: &str) -> usize {
-        self.keywords.find_overlapping_iter(text).count()
+        self.keywords.count(text)
     }
 
     pub(super) fn has_keyword(&self, text: &str) -> bool {
-        self.keywords.find_overlapping_iter(text).next().is_some()
+        self.keywords.are_in(text)
     }
 
     /// Finds secrets, in no order; `open` learns what more text could change.
     pub(super) fn scan<'r>(&'r self, text: &str, found: &mut Vec<Found<'r>>, open: Option<&mut Open>) {
+        if text.len() < MIN_TEXT_BYTES {
+            return;
+        }
         let mut pass = Pass {
             scanner: self,
             text,
@@ -121,9 +127,7 @@ impl Scanner {
             jwts_until: 0,
             grouped: ("", 0),
         };
-        for hit in self.keywords.find_overlapping_iter(text) {
-            pass.hit(&self.actions[hit.pattern().as_usize()], hit.start()..hit.end());
-        }
+        self.keywords.find(text, |keyword, hit| pass.hit(&self.actions[keyword], hit));
         jwt::find_bots(text, |span| {
             let rule = "discord-token";
             pass.found.push(Found { rule, with_quotes: span.clone(), span, is_hashed: true, is_certain: true });
@@ -136,24 +140,6 @@ impl Scanner {
             pass.found.push(Found { rule, with_quotes: span.clone(), span, is_hashed: false, is_certain: true });
         });
     }
-}
-
-/// Case does not matter in keywords: expressions decide.
-fn keyword_automaton<'k>(keywords: impl Iterator<Item = &'k str> + Clone) -> AhoCorasick {
-    let build = |kind| {
-        let mut builder = AhoCorasick::builder();
-        builder
-            .ascii_case_insensitive(true)
-            .match_kind(MatchKind::Standard)
-            .kind(kind)
-            .build(keywords.clone())
-    };
-    // The table is our own and its test builds it: an automaton of no keyword is never used.
-    let none: [&str; 0] = [];
-    build(Some(AhoCorasickKind::DFA))
-        .or_else(|_| build(None))
-        .or_else(|_| AhoCorasick::new(none))
-        .unwrap_or_else(|_| unreachable!("no keyword always builds"))
 }
 
 /// One pass over one text.
@@ -318,8 +304,10 @@ impl<'r> Pass<'_, 'r> {
             }
             values.spans.into_iter().for_each(|span| self.push(kind, span));
         } else if self.text[hit.clone()] == *keyword && hit.start >= self.blocks_until {
-            let Some((span, says)) = encoded::run_at(self.text, hit.start) else { return };
+            let (span, says) = encoded::run_at(self.text, hit.start);
+            // Each run is read once, also if it says nothing.
             self.blocks_until = span.end;
+            let Some(says) = says else { return };
             // Once: what is encoded twice stays.
             let mut inside = Vec::new();
             let is_login = says.contains("\"auth\"");
