@@ -14,6 +14,13 @@ pub(super) struct Assigned {
     pub(super) with_quotes: Range<usize>,
 }
 
+/// Where no value of this form ends: a value that is too long is not read again for each name in it.
+#[derive(Default)]
+pub(super) struct Clear {
+    for_values: Option<(Form, &'static [u8])>,
+    range: Range<usize>,
+}
+
 /// A quoted value with white space in it ends here: longer ones are texts. A stream holds so much back.
 pub(super) const MAX_QUOTED_BYTES: usize = 512;
 
@@ -24,9 +31,9 @@ const MAX_GAP_BYTES: usize = 48;
 const MAX_SPACES: usize = 32;
 
 /// The secret that is assigned to the name around `hit`. Returns also where the name ends.
-pub(super) fn at(text: &str, hit: Range<usize>) -> (usize, Option<Assigned>) {
+pub(super) fn at(text: &str, hit: Range<usize>, clear: &mut Clear) -> (usize, Option<Assigned>) {
     let name = name_around(text.as_bytes(), &hit);
-    (name.end, assigned(text, name))
+    (name.end, assigned(text, name, clear))
 }
 
 /// Where an open quoted value starts, if more text could still belong to it.
@@ -42,7 +49,7 @@ pub(super) fn open_quote(text: &str, hit: Range<usize>) -> Option<usize> {
     is_open.then_some(at)
 }
 
-fn assigned(text: &str, name: Range<usize>) -> Option<Assigned> {
+fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigned> {
     let bytes = text.as_bytes();
     let (at, form) = separator(text, &name)?;
     let before_name = name.start.checked_sub(1).map(|before| bytes[before]);
@@ -66,9 +73,9 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Assigned> {
             let fits = values::is_plausible(inner, strength, if is_env { Written::Env } else { Written::Quoted });
             return fits.then_some(Assigned { promise, value, with_quotes });
         }
-        return bare(text, inside, form, before_name, promise, at);
+        return bare(text, inside, form, before_name, promise, at, clear);
     }
-    let found = bare(text, at, form, before_name, promise, at)?;
+    let found = bare(text, at, form, before_name, promise, at, clear)?;
     // `connect(password=user_password)`: names in lower case take variables, too.
     let is_code = form == Form::Env && is_in_code && values::is_variable(&text[found.value.clone()]);
     (!is_code).then_some(found)
@@ -82,14 +89,15 @@ fn bare(
     before_name: Option<u8>,
     promise: Promise,
     outer: usize,
+    clear: &mut Clear,
 ) -> Option<Assigned> {
-    let stops_at: &[u8] = match before_name {
+    let stops_at: &'static [u8] = match before_name {
         Some(b'?' | b'&') if form == Form::Env => b"&#",
         Some(b';') => b";",
         Some(b'{') => b"}",
         _ => b"",
     };
-    let end = bare_end(text, at, form, stops_at);
+    let end = bare_end(text, at, form, stops_at, clear);
     let value = at..end;
     let written = match form {
         Form::Env => Written::Env,
@@ -242,7 +250,9 @@ fn after_tag(bytes: &[u8], at: usize) -> usize {
     }
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'!');
     let end = at + 1 + bytes[at + 1..].iter().take(MAX_SPACES).take_while(|byte| is_name(byte)).count();
-    if bytes.get(end) == Some(&b' ') { skip_spaces(bytes, end) } else { at }
+    let after = skip_spaces(bytes, end);
+    // `password: &str = …` has a type instead.
+    if after > end && !matches!(bytes.get(after), Some(b'=' | b'|')) { after } else { at }
 }
 
 /// `String::from("…")`, `new SecretString("…")`: where the value in it starts.
@@ -394,10 +404,11 @@ fn after_type(text: &str, at: usize, form: Form, strength: Strength) -> (usize, 
 }
 
 /// Where a value without quotes ends.
-fn bare_end(text: &str, at: usize, form: Form, stops_at: &[u8]) -> usize {
+fn bare_end(text: &str, at: usize, form: Form, stops_at: &'static [u8], clear: &mut Clear) -> usize {
     let bytes = text.as_bytes();
     let limit = bytes.len().min(at + MAX_VALUE_BYTES + 1);
-    let mut end = at;
+    let is_clear = clear.for_values == Some((form, stops_at)) && clear.range.contains(&at);
+    let mut end = if is_clear { clear.range.end.min(limit) } else { at };
     while end < limit {
         let stops = match bytes[end] {
             byte if byte.is_ascii_whitespace() || byte.is_ascii_control() => true,
@@ -415,6 +426,10 @@ fn bare_end(text: &str, at: usize, form: Form, stops_at: &[u8]) -> usize {
             break;
         }
         end += 1;
+    }
+    if end - at > MAX_VALUE_BYTES {
+        *clear = Clear { for_values: Some((form, stops_at)), range: at..end };
+        return end;
     }
     let value = &bytes[at..end];
     let closing = |byte: &u8| {

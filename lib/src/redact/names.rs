@@ -99,8 +99,9 @@ pub(super) fn promise(name: &str) -> Option<Promise> {
     let is = |known: &[&str]| is_one_of(last, known);
     let ends = |known: &[&str]| known.iter().any(|end| ends_with(last, end));
     let found = |kind, strength| Some(Promise { kind, strength });
-    // A few letters end what is random, too.
-    if last.len() <= 4 && name.len() > LONG_NAME_BYTES && is_random(name) {
+    // A few letters end what is random, too, unless they stand apart.
+    let stands_apart = || name.rfind(last).is_some_and(|at| name[..at].ends_with(['_', '-', '.']));
+    if last.len() <= 4 && name.len() > LONG_NAME_BYTES && is_random(name) && !stands_apart() {
         return None;
     }
     if ends(&["password", "passwd", "passwort", "passphrase", "passcode", "kennwort"])

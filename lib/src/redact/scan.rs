@@ -123,6 +123,7 @@ impl Scanner {
             names_until: 0,
             tried_until: 0,
             loose_until: 0,
+            clear: assignment::Clear::default(),
             blocks_until: 0,
             jwts_until: 0,
             grouped: ("", 0),
@@ -156,6 +157,7 @@ struct Pass<'p, 'r> {
     tried_until: usize,
     /// And what only looks random.
     loose_until: usize,
+    clear: assignment::Clear,
     blocks_until: usize,
     jwts_until: usize,
     /// What the last expression with a group took, and the name of its rule.
@@ -193,7 +195,7 @@ impl<'r> Pass<'_, 'r> {
         if hit.start < self.names_until {
             return;
         }
-        let (name_end, assigned) = assignment::at(self.text, hit.clone());
+        let (name_end, assigned) = assignment::at(self.text, hit.clone(), &mut self.clear);
         if let Some(open) = &mut self.open
             && let Some(start) = assignment::open_quote(self.text, hit.clone())
         {
@@ -241,14 +243,15 @@ impl<'r> Pass<'_, 'r> {
         if keyword.bytes().all(|byte| byte.is_ascii_alphanumeric()) && is_in_base64(self.text.as_bytes(), &span) {
             return;
         }
-        if has_group {
-            self.grouped = (kind.name, span.end);
-        } else if kind.has(Check::Certain) {
-            self.tried_until = span.end;
-        } else {
-            self.loose_until = span.end;
+        let end = span.end;
+        let is_secret = self.judge(kind, span);
+        match (has_group, kind.has(Check::Certain)) {
+            // What is no secret may hide one: in "Bearer Bearer …", the second word is the header.
+            (true, _) if is_secret => self.grouped = (kind.name, end),
+            (true, _) => {}
+            (false, true) => self.tried_until = end,
+            (false, false) => self.loose_until = end,
         }
-        self.judge(kind, span);
     }
 
     fn around(&mut self, rule: &'r Compiled, before: usize, pattern: &str, keyword: &str, hit: &Range<usize>) {
@@ -321,7 +324,7 @@ impl<'r> Pass<'_, 'r> {
     }
 
     /// Takes what a shape found, if the rule's checks agree.
-    fn judge(&mut self, kind: &'r Kind, span: Range<usize>) {
+    fn judge(&mut self, kind: &'r Kind, span: Range<usize>) -> bool {
         let secret = &self.text[span.clone()];
         let starts = kind.has(Check::Inside) || starts_token(self.text, span.start);
         let fits = |check: &Check| match check {
@@ -332,13 +335,14 @@ impl<'r> Pass<'_, 'r> {
             Check::Credentials => base64::readable(secret).is_some_and(|says| says.contains(':')),
             Check::Inside | Check::Guessable | Check::Certain => true,
         };
-        if starts
+        let is_secret = starts
             && ends_token(self.text, span.end)
             && !values::is_example_token(secret)
-            && kind.checks.iter().all(fits)
-        {
+            && kind.checks.iter().all(fits);
+        if is_secret {
             self.push(kind, span);
         }
+        is_secret
     }
 
     fn push(&mut self, kind: &'r Kind, span: Range<usize>) {
