@@ -68,6 +68,7 @@ impl Keywords {
     }
 
     /// Walks through one block, and returns the state at its end.
+    #[expect(clippy::needless_range_loop, reason = "four parts are indexed by the same place")]
     fn walk_block(
         &self,
         text: &[u8],

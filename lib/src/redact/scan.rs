@@ -18,6 +18,9 @@ pub(super) const MAX_WINDOW_BYTES: usize = 8 * 1024;
 /// So many characters of base64 around a token are data; a path has other signs in it.
 const MIN_RUN_BYTES: usize = 24;
 
+/// Reading more than this again for each keyword in it would take too long.
+const LONG_BYTES: usize = 256;
+
 /// `pw=tide`: a name, a sign and a password. Most keys of JSON are shorter.
 const MIN_TEXT_BYTES: usize = 7;
 
@@ -246,8 +249,8 @@ impl<'r> Pass<'_, 'r> {
         let end = span.end;
         let is_secret = self.judge(kind, span);
         match (has_group, kind.has(Check::Certain)) {
-            // What is no secret may hide one: in "Bearer Bearer …", the second word is the header.
-            (true, _) if is_secret => self.grouped = (kind.name, end),
+            // What is no secret may hide one: in "Bearer Bearer …", the second word is the header. But nothing long is read twice.
+            (true, _) if is_secret || end - hit.start > LONG_BYTES => self.grouped = (kind.name, end),
             (true, _) => {}
             (false, true) => self.tried_until = end,
             (false, false) => self.loose_until = end,

@@ -1,6 +1,6 @@
 //! Keys of model providers and what is built around them.
 
-use super::{By, Check, Kind};
+use super::{By, Kind};
 
 pub(super) const KINDS: &[Kind] = &[
     Kind::token(

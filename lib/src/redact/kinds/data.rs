@@ -1,6 +1,6 @@
 //! Tokens of databases, and of what measures, maps and watches.
 
-use super::{By, Check, Kind};
+use super::{By, Kind};
 
 pub(super) const KINDS: &[Kind] = &[
     Kind::token(

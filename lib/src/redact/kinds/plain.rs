@@ -85,7 +85,7 @@ pub(super) const KINDS: &[Kind] = &[
         name: "cookie",
         keywords: &["cookie:", "cookie\":", "cookie\\\":", "cookie':"],
         by: By::Pattern(
-            r#"(?i:cookie)[\\"']{0,4}:[ ]?[\\"']{0,4}(?<secret>[A-Za-z0-9_.%!*+~-]{1,64}=[^\s"'\\;,<>${}][^\r\n"'\\<>]{0,4000})"#,
+            r#"(?i:cookie)[\\"']{0,4}:[ ]?[\\"']{0,4}(?<secret>[A-Za-z0-9_.%!*+~-]{1,64}=[^\s"'\\;,<>${}][^\r\n"'\\<>]*)"#,
         ),
         checks: &[],
         matches: &["Cookie: session=<w32>; theme=dark", "Set-Cookie: sid=<w26>; HttpOnly", "\"cookie\": \"a=<w20>\""],
@@ -95,7 +95,7 @@ pub(super) const KINDS: &[Kind] = &[
         name: "cookie",
         keywords: &["cookie"],
         by: By::Pattern(
-            r#"(?i:cookie)s?[\\"'\]]{0,4} {0,2}[:=] {0,2}[\[{(]?[\\"']{0,4}[^\r\n;<>$]{0,200}?[=:] ?[\\"']{0,4}(?<secret>[A-Za-z0-9%._~+/-]{16,4000})"#,
+            r#"(?i:cookie)s?[\\"'\]]{0,4} {0,2}[:=] {0,2}[\[{(]?[\\"']{0,4}[A-Za-z0-9_.%-]{1,64}[\\"']{0,4}[=:] ?[\\"']{0,4}(?<secret>[A-Za-z0-9%._~+/-]{16,})"#,
         ),
         checks: &[Check::Random, Check::Inside],
         matches: &[
@@ -114,7 +114,7 @@ pub(super) const KINDS: &[Kind] = &[
         name: "cookie",
         keywords: &["curl "],
         by: By::Pattern(
-            r#"curl(?:\s[^\n|;]{0,300}?)??\s(?:-b|--cookie)[ =]{0,2}[\\"']{0,5}(?<secret>[A-Za-z0-9_.%-]{1,64}=[^\r\n"'$]{1,4000})"#,
+            r#"curl(?:\s[^\n|;]{0,300}?)??\s(?:-b|--cookie)[ =]{0,2}[\\"']{0,5}(?<secret>[A-Za-z0-9_.%-]{1,64}=[^\r\n"'$]+)"#,
         ),
         checks: &[Check::Inside],
         matches: &["curl -b 'sid=<w26>' https://x", "curl -s --cookie \"a=1; sid=<h32>\" https://x"],
