@@ -85,6 +85,7 @@ impl Command {
             | Command::Remove(_)
             | Command::Trash(_)
             | Command::Import(_) => true,
+            Command::Redact(args) => args.is_in_place(),
             Command::List(_)
             | Command::Show(_)
             | Command::Tree(_)
@@ -94,7 +95,6 @@ impl Command {
             | Command::Resume(_)
             | Command::Convert(_)
             | Command::Doctor(_)
-            | Command::Redact(_)
             | Command::Config(_)
             | Command::Completions(_)
             | Command::Man => false,

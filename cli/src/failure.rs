@@ -81,7 +81,7 @@ impl From<serde_json::Error> for Failure {
 
 impl From<scrollback::model::Error> for Failure {
     fn from(error: scrollback::model::Error) -> Failure {
-        use scrollback::model::Error;
+        use scrollback::model::{Error, NotCleaned};
         if let Error::AmbiguousSession { paths, .. } = &error {
             return Failure::new(FailureKind::Usage, error.to_string()).hint(use_a_path(paths));
         }
@@ -146,6 +146,16 @@ impl From<scrollback::model::Error> for Failure {
                 "both projects get the same folder name: use another --store DIR for one of them"
             }
             Error::WithAnother { .. } => "leave out --jid: copied lines keep theirs",
+            Error::NotCleaned { why, .. } => match why {
+                NotCleaned::JustWritten => "close the agent that uses it, and run the command again in a minute",
+                NotCleaned::Packed => "unpack it first, or write a clean copy with --output FILE",
+                NotCleaned::Database => {
+                    "run `scrollback convert SESSION --to native --redact` to get a copy without secrets"
+                }
+                NotCleaned::Link => "name the file that it leads to",
+                NotCleaned::OtherName => "remove the other name first; `find DIR -samefile FILE` finds it",
+                NotCleaned::Differs(_) => "the file is unchanged; please report this with the rule that is listed",
+            },
             Error::Exists(_) => "nothing is overwritten: choose another name, or move the file away first",
         };
         Failure::new(kind_of(&error), error.to_string()).hint(hint)
@@ -182,6 +192,7 @@ pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
         | Error::InvalidTitle(_)
         | Error::OtherProject { .. }
         | Error::WithAnother { .. }
+        | Error::NotCleaned { .. }
         | Error::Exists(_) => FailureKind::Usage,
         Error::Io { .. }
         | Error::NotAFile(_)

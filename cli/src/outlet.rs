@@ -34,6 +34,7 @@ impl Outlet {
         match command {
             Command::Show(args) if args.is_raw() => Outlet::Exact,
             Command::Convert(args) if args.is_piped() => Outlet::Exact,
+            Command::Redact(args) if args.is_piped() => Outlet::Exact,
             Command::History(_) => Outlet::Exact,
             Command::Record(_) => Outlet::Acknowledgements,
             Command::List(_)

@@ -25,6 +25,12 @@ pub(crate) fn for_reading(ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
     build(ctx, Settings { key, ..Settings::built_in() })
 }
 
+/// What masks files for good: a key that cannot be used is an error, because placeholders without hashes would stay.
+pub(crate) fn for_cleaning(ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
+    let key = if ctx.demo { Key::None } else { key(ctx)? };
+    build(ctx, Settings { key, ..Settings::built_in() })
+}
+
 /// What masks a recording: also the values of this environment and, if the config file says so, of the project's `.env`.
 fn for_recording(project: &Path, ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
     let mut masked = secrets_of_environment(ctx);

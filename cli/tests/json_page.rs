@@ -74,8 +74,9 @@ fn every_key_that_is_printed_is_on_the_page() {
     let env = TestEnv::new();
     everything(&env);
     env.session("s1", &talk().replacen("Sure?\"", "Su", 1));
+    env.session("leak", &line("user", "u1", None, "the password is tide-4-morning!").replace("s1", "leak"));
     env.session("cycle", &line("user", "u9", Some("u9"), "Round.").replace("s1", "cycle"));
-    let rows: [(&[&str], &[&str]); 12] = [
+    let rows: [(&[&str], &[&str]); 13] = [
         (&["list", "--all", "--full", "--sidechains", "--json"], &["list"]),
         (&["--demo", "list", "--full", "--sidechains", "--json"], &["list"]),
         (&["show", "all", "--json"], &["list", "show", "doctor"]),
@@ -88,6 +89,7 @@ fn every_key_that_is_printed_is_on_the_page() {
         (&["doctor", "s1", "--profile", "sage-el", "--json"], &["doctor"]),
         (&["--demo", "doctor", "--json"], &["doctor"]),
         (&["config", "list", "--json"], &["config"]),
+        (&["redact", "leak", "--json"], &["redact"]),
     ];
     for (args, sections) in rows {
         let (mut printed, documented) = (BTreeSet::new(), documented(sections));

@@ -169,6 +169,14 @@ pub enum Error {
     /// The file exists already.
     #[error("{}: already exists", .0.display())]
     Exists(PathBuf),
+    /// A file that is not rewritten without its secrets; nothing was changed.
+    #[error("{}: {why}", path.display())]
+    NotCleaned {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        why: NotCleaned,
+    },
     /// A database that cannot be read.
     #[error("{}: {}", path.display(), database_message(source))]
     Database {
@@ -177,6 +185,29 @@ pub enum Error {
         /// The database's error.
         source: rusqlite::Error,
     },
+}
+
+/// Why a file is not rewritten without its secrets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotCleaned {
+    /// An agent may be writing to it.
+    #[error("written to in the last minute")]
+    JustWritten,
+    /// It is compressed.
+    #[error("a compressed file is not rewritten")]
+    Packed,
+    /// It is a database.
+    #[error("a database is not rewritten")]
+    Database,
+    /// It is a link: the file that it leads to would keep the secret.
+    #[error("a link is not rewritten")]
+    Link,
+    /// Another name of the same file would keep the secret.
+    #[error("it has another name, a hard link, which would keep the secrets")]
+    OtherName,
+    /// The result would differ from the file in more than masked secrets.
+    #[error("cleaning it would change more than secrets: {0}")]
+    Differs(String),
 }
 
 /// A result with that error.

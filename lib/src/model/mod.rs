@@ -40,7 +40,7 @@ pub(crate) mod time;
 pub(crate) mod lenient;
 pub mod json;
 
-pub use error::{Error, Result};
+pub use error::{Error, NotCleaned, Result};
 pub use home::Home;
 pub use host::Host;
 pub use issue::{Issue, IssueKind, Severity, quoted};

@@ -179,6 +179,12 @@ impl<'s> RecordRef<'s> {
         self.entry().place
     }
 
+    /// The places of all its fragments.
+    pub(crate) fn places(self) -> impl Iterator<Item = Place> {
+        let entries = self.session.derived.tree.entries_of(self.node);
+        entries.into_iter().map(move |entry| self.session.skeleton.entries[entry as usize].place)
+    }
+
     /// The file of that place.
     pub fn file(self) -> &'s Path {
         &self.session.files.0[usize::from(self.place().file)].path

@@ -14,6 +14,7 @@ pub(crate) mod answers;
 pub(crate) mod describe;
 pub(crate) mod issues;
 pub mod profile;
+pub mod secrets;
 
 pub use answers::{
     BranchRow, CallRow, Examination, GapRow, HeadRow, ResultRow, SessionPage, SessionRow, TreeRow, TreeView,

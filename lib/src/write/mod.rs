@@ -1,4 +1,4 @@
-//! What changes a store: the recorder, forks, ended sessions and the trash; blobs, and small files of ours.
+//! What changes a store: the recorder, forks, ended sessions and the trash; blobs, clean copies, and small files of ours.
 
 pub(crate) mod store;
 pub(crate) mod recorder;
@@ -7,6 +7,7 @@ pub(crate) mod rotate;
 pub(crate) mod trash;
 
 pub mod blobs;
+pub mod clean_copy;
 pub(crate) mod copy;
 mod private_file;
 mod redaction_key;

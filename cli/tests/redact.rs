@@ -1,0 +1,375 @@
+//! `redact`: reports secrets in sessions and files, writes clean copies, cleans in place. Whatever it prints, never a secret.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use serde_json::{Value, json};
+use support::{Ran, TestEnv, line};
+
+/// A made-up token, put together here so that no scanner of sources takes it for a real one.
+fn token() -> String {
+    format!("{}{}", "ghp_", "Xq7vLm2Ks9Wd4Rt8Zb3Nc6Hf1Jg5Py0Ua2Ee")
+}
+
+/// A session of the demo in each dialect: its file there, its file in the home, and words of it.
+const SESSIONS: [(&str, &str, &str, &str); 7] = [
+    (
+        "native",
+        "sage/sessions/78be2c15-3d4f-4a61-b0c9-e5f17a2d8094/messages.jsonl",
+        "home/.sage/sessions/78be2c15-3d4f-4a61-b0c9-e5f17a2d8094/messages.jsonl",
+        "Check everything twice",
+    ),
+    (
+        "claude-code",
+        "claude/projects/-home-ada-tide-tables/8b20e5a7-f94c-4d16-b3e8-1c7d6a90425f.jsonl",
+        "home/.claude/projects/-home-ada-tide-tables/8b20e5a7-f94c-4d16-b3e8-1c7d6a90425f.jsonl",
+        "harbours of Brittany",
+    ),
+    (
+        "codex",
+        "codex/sessions/2026/11/09/rollout-2026-11-09T08-14-03-019a6b1e-4c07-7d31-9a52-6f0b8e21c4d7.jsonl",
+        "home/.codex/sessions/2026/11/09/rollout-2026-11-09T08-14-03-019a6b1e-4c07-7d31-9a52-6f0b8e21c4d7.jsonl",
+        "ask before the network",
+    ),
+    (
+        "qwen-code",
+        "qwen/projects/-home-ada-blog/chats/f04b7e92-6c1d-4a58-b3e7-91d2c05a8f36.jsonl",
+        "home/.qwen/projects/-home-ada-blog/chats/f04b7e92-6c1d-4a58-b3e7-91d2c05a8f36.jsonl",
+        "as published today",
+    ),
+    (
+        "fluux",
+        "data/memory/keepers@rooms.example.org/history.jsonl",
+        "desk/data/memory/keepers@rooms.example.org/history.jsonl",
+        "for the open day",
+    ),
+    (
+        "sage-el",
+        "emacs.d/sage/projects/-home-ada-tide-tables/conversation.jsonl",
+        "home/.emacs.d/sage/projects/-home-ada-tide-tables/conversation.jsonl",
+        "I look through the file.",
+    ),
+    (
+        "ai-sdk",
+        "local/share/scrollback/chats/buoys.json",
+        "home/.local/share/scrollback/chats/buoys.json",
+        "I sail into Brest",
+    ),
+];
+
+/// Writes a file that nobody has touched for some days.
+fn put(path: &Path, text: impl AsRef<[u8]>) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    age(path, Duration::from_secs(5 * 24 * 3600));
+}
+
+/// Sets how long before the clock of the tests a file was written to.
+fn age(path: &Path, age: Duration) {
+    // 2026-11-15T12:00:00Z
+    let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_794_744_000);
+    fs::File::options().append(true).open(path).unwrap().set_modified(now - age).unwrap();
+}
+
+/// Puts the session of a dialect with a secret in it into the home, and returns its file and what was there before.
+fn leak(env: &TestEnv, (_, demo, place, words): (&str, &str, &str, &str)) -> (PathBuf, String) {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo").join(demo);
+    let clean = fs::read_to_string(demo).unwrap();
+    let path = env.home().parent().unwrap().join(place);
+    let text = clean.replacen(words, &format!("{words} with {} then", token()), 1);
+    assert_ne!(text, clean, "{words}");
+    put(&path, &text);
+    (path, text)
+}
+
+/// Runs it; neither output has the secret.
+fn redact(env: &TestEnv, args: &[&str]) -> Ran {
+    checked(env.run(&[&["redact"], args].concat()))
+}
+
+fn checked(ran: Ran) -> Ran {
+    assert!(!ran.all().contains(&token()[4..20]), "{}", ran.all());
+    ran
+}
+
+/// A native session with one prompt.
+fn prompt(env: &TestEnv, id: &str, text: &str) -> PathBuf {
+    let path = env.session(id, &line("user", "u1", None, text).replace("s1", id));
+    age(&path, Duration::from_secs(3600));
+    path
+}
+
+fn notes(env: &TestEnv) -> Vec<Value> {
+    let text = fs::read_to_string(env.home().join(".local/share/scrollback/redactions.jsonl")).unwrap_or_default();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+fn ids(env: &TestEnv, path: &Path) -> Vec<String> {
+    let tree = env.run(&["tree", "--json", "--no-redact", path.to_str().unwrap()]).json();
+    let id = |record: &Value| {
+        let id = record["id"].as_str().unwrap();
+        // A record without an id is called after its offset.
+        if id.starts_with("at-") { "at".to_owned() } else { id.to_owned() }
+    };
+    tree["records"].as_array().unwrap().iter().map(id).collect()
+}
+
+#[test]
+fn every_dialect_is_reported_copied_and_cleaned() {
+    for session in SESSIONS {
+        let (dialect, env) = (session.0, TestEnv::new());
+        let (path, before) = leak(&env, session);
+        let file = path.to_str().unwrap();
+        let ids_before = ids(&env, &path);
+
+        let report = redact(&env, &[file, "--json"]).json();
+        let found = &report[0];
+        assert_eq!((&found["dialect"], &found["masked"]), (&json!(dialect), &json!(1)), "{report}");
+        let row = &found["findings"][0];
+        assert_eq!((&row["rule"], &row["count"]), (&json!("github-token"), &json!(1)), "{report}");
+        let at = before.lines().position(|line| line.contains(&token())).unwrap() + 1;
+        assert_eq!(row["line"], at, "{report}");
+        let record = row["record"].as_str().unwrap();
+        assert!(record.starts_with("at-") || ids_before.iter().any(|id| id == record), "{report}");
+        assert!(row["pointer"].as_str().unwrap().starts_with('/'), "{report}");
+        let text = redact(&env, &[file]);
+        assert!(text.out.contains("github-token") && text.out.contains("Rotate secrets"), "{}", text.all());
+        assert_eq!((text.code, redact(&env, &[file, "--check"]).code), (0, 1));
+
+        let copied = redact(&env, &[file, "--output", "clean.jsonl", "--json"]);
+        assert_eq!(copied.json()[0]["output"], json!("$DIR/desk/clean.jsonl"), "{}", copied.all());
+        let clean = fs::read_to_string(env.work().join("clean.jsonl")).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), before, "{dialect}");
+        let again = redact(&env, &[file, "--output", "clean.jsonl"]);
+        assert!(again.code == 2 && again.err.contains("already exists"), "{}", again.all());
+        let piped = redact(&env, &[file, "-o", "-"]);
+        assert_eq!((piped.code, piped.out.as_str()), (0, clean.as_str()));
+
+        // Nothing differs but the secret: signatures, pictures and ids are where they were.
+        let mark = clean.find("[REDACTED:github-token:").unwrap();
+        let end = mark + clean[mark..].find(']').unwrap() + 1;
+        assert_eq!(format!("{}{}{}", &clean[..mark], token(), &clean[end..]), before, "{dialect}");
+
+        let refused = redact(&env, &[file, "--in-place"]);
+        assert!(refused.code == 2 && refused.err.contains("add --yes"), "{}", refused.all());
+        let done = redact(&env, &[file, "--in-place", "--yes"]);
+        assert_eq!(done.code, 0, "{}", done.all());
+        assert_eq!(fs::read_to_string(&path).unwrap(), clean, "{dialect}");
+        assert_eq!(ids(&env, &path), ids_before, "{dialect}");
+        let note = &notes(&env)[0];
+        assert_eq!((note["path"].as_str(), &note["masked"]), (Some(file), &json!(1)), "{note}");
+        assert!(note["before"] != note["after"] && note["rulesVersion"].is_u64() && note["at"].is_string(), "{note}");
+        let left: Vec<_> =
+            fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        let clean_now = redact(&env, &[file, "--in-place"]);
+        assert_eq!((clean_now.code, redact(&env, &[file, "--check"]).all().as_str()), (0, "[exit 0]\n"));
+    }
+}
+
+#[test]
+fn a_report_names_the_place_and_other_sessions_with_the_same_secret() {
+    let env = TestEnv::new();
+    prompt(&env, "one", &format!("Use {0}, and {0}.", token()));
+    prompt(&env, "two", &format!("Use {}.", token()));
+    prompt(&env, "three", "Nothing.");
+    let ran = redact(&env, &[env.home().to_str().unwrap()]);
+    let hash: Vec<&str> = ran.out.split("github-token (").skip(1).map(|rest| &rest[..8]).collect();
+    let [hash] = hash[..] else { panic!("{}", ran.all()) };
+    assert_eq!(
+        ran.all().replace(hash, "HASH"),
+        "$HOME/.sage/sessions/one/messages.jsonl  native\n  \
+           LINE  RULE          COUNT  POINTER           RECORD\n     \
+              1  github-token      2  /message/content  u1\n\n\
+         $HOME/.sage/sessions/two/messages.jsonl  native\n  \
+           LINE  RULE          COUNT  POINTER           RECORD\n     \
+              1  github-token      1  /message/content  u1\n\n\
+         3 secrets in 2 files.\n\
+         The same github-token (HASH) is in 2 sessions: one, two.\n\
+         Rotate secrets that are still in use: removing them here does not revoke them.\n[exit 0]\n"
+    );
+    let files = redact(&env, &[env.home().to_str().unwrap(), "--json"]).json();
+    assert_eq!(files.as_array().unwrap().len(), 3, "{files}");
+    let by_id = redact(&env, &["native:one", "--json"]).json();
+    assert_eq!(
+        by_id[0]["findings"],
+        json!([{"rule": "github-token", "line": 1, "pointer": "/message/content", "record": "u1", "count": 2}])
+    );
+    assert_eq!(by_id[0]["masked"], 1);
+}
+
+#[test]
+fn a_file_that_is_no_session_is_text() {
+    let env = TestEnv::new();
+    let path = env.work().join("notes.txt");
+    put(&path, format!("one\ntoken {}\nthree", token()));
+    let found = redact(&env, &["notes.txt", "--json"]).json();
+    assert_eq!(
+        found,
+        json!([{"path": "$DIR/desk/notes.txt", "findings": [{"rule": "github-token", "line": 2, "pointer": "", "count": 1}], "masked": 1}])
+    );
+    put(&env.work().join("Makefile"), "all:\n");
+    let both = redact(&env, &["--check", "notes.txt", "Makefile"]);
+    assert!(both.code == 1 && both.out.contains("notes.txt  text"), "{}", both.all());
+    assert_eq!(redact(&env, &["--check", "Makefile"]).all(), "[exit 0]\n");
+    assert_eq!(redact(&env, &["Makefile"]).out, "no secrets in 1 file\n");
+    let piped = checked(env.run_with(&["redact", "-", "--json"], format!("{{\"a\": \"{}\"}}", token()).as_bytes()));
+    assert_eq!((&piped.json()[0]["path"], &piped.json()[0]["findings"][0]["pointer"]), (&json!("-"), &json!("/a")));
+    let copied = checked(env.run_with(&["redact", "-", "-o", "-"], format!("use {}", token()).as_bytes()));
+    assert!(copied.out.starts_with("use [REDACTED:github-token:"), "{}", copied.all());
+    let nowhere = checked(env.run_with(&["redact", "-", "--in-place", "--yes"], token().as_bytes()));
+    assert!(nowhere.code == 2 && nowhere.err.contains("hint: use --output"), "{}", nowhere.all());
+    let missing = redact(&env, &["./gone.txt"]);
+    assert_eq!(missing.code, 2, "{}", missing.all());
+    assert_eq!(
+        redact(&env, &["notes.txt", "--in-place", "--yes", "--json"]).json()[0]["output"],
+        "$DIR/desk/notes.txt"
+    );
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.starts_with("one\ntoken [REDACTED:github-token:") && text.ends_with("]\nthree"), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_clean_copy_is_private_and_a_cleaned_file_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let env = TestEnv::new();
+    let path = prompt(&env, "one", &token());
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(redact(&env, &["one", "--output", "copy"]).code, 0);
+    assert_eq!(redact(&env, &["one", "--in-place", "--yes"]).code, 0);
+    assert_eq!((mode(&env.work().join("copy")), mode(&path)), (0o600, 0o640));
+}
+
+#[test]
+fn what_may_not_be_rewritten_is_refused_and_nothing_is_changed() {
+    let env = TestEnv::new();
+    let other = prompt(&env, "other", &token());
+    let unchanged = fs::read(&other).unwrap();
+    let refused = |name: &str, why: &str| {
+        let ran = redact(&env, &["native:other", name, "--in-place", "--yes"]);
+        assert!(ran.code == 2 && ran.err.contains(why) && ran.err.contains("hint: "), "{}", ran.all());
+        assert_eq!(fs::read(&other).unwrap(), unchanged, "{name}");
+        assert!(notes(&env).is_empty());
+    };
+    let recent = prompt(&env, "recent", &token());
+    age(&recent, Duration::from_secs(30));
+    refused("native:recent", "written to in the last minute");
+
+    let packed = env.work().join("log.jsonl.gz");
+    let mut gzip = std::process::Command::new("gzip")
+        .arg("-c")
+        .stdin(std::process::Stdio::piped())
+        .stdout(fs::File::create(&packed).unwrap())
+        .spawn()
+        .unwrap();
+    gzip.stdin.take().unwrap().write_all(&unchanged).unwrap();
+    assert!(gzip.wait().unwrap().success());
+    age(&packed, Duration::from_secs(3600));
+    refused("./log.jsonl.gz", "compressed");
+    assert_eq!(redact(&env, &["./log.jsonl.gz", "--json"]).json()[0]["masked"], 1);
+
+    let database = env.work().join("agents.db");
+    let sql = include_str!("../../corpus/ai-sdk/row-completed/agents.sql").replace("Fix the lamp.", &token());
+    rusqlite::Connection::open(&database).unwrap().execute_batch(&sql).unwrap();
+    age(&database, Duration::from_secs(3600));
+    refused("./agents.db", "database");
+    let rows = redact(&env, &["./agents.db", "--json"]).json();
+    assert_eq!(
+        (&rows[0]["path"], &rows[0]["dialect"]),
+        (&json!("$DIR/desk/agents.db#agent-1"), &json!("ai-sdk")),
+        "{rows}"
+    );
+    assert!(rows[0]["masked"].as_u64().unwrap() > 0 && rows[0]["findings"][0]["record"].is_string(), "{rows}");
+    let copied = redact(&env, &["./agents.db", "-o", "x"]);
+    assert!(copied.code == 2 && copied.err.contains("convert"), "{}", copied.all());
+
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(&other, env.work().join("link.txt")).unwrap();
+        refused("./link.txt", "link");
+        let hard = env.work().join("hard.txt");
+        put(&hard, token());
+        fs::hard_link(&hard, env.work().join("hard2.txt")).unwrap();
+        refused("./hard.txt", "hard link");
+    }
+    let record = redact(&env, &["native:other#u1"]);
+    assert_eq!(record.code, 2, "{}", record.all());
+    let two = redact(&env, &["native:other", "native:recent", "-o", "x"]);
+    assert!(two.code == 2 && two.err.contains("one file"), "{}", two.all());
+    let demo = env.run(&["--demo", "redact", "78be", "--in-place", "--yes"]);
+    assert!(demo.code == 2 && demo.err.contains("read-only"), "{}", demo.all());
+    assert_eq!(env.run(&["--demo", "redact", "78be"]).out, "no secrets in 2 files\n");
+}
+
+#[test]
+fn a_session_that_is_recorded_is_refused() {
+    let env = TestEnv::new();
+    let mut command = env.command(&["record", "--no-redact", "--dialect", "native"]);
+    let mut recorder = command.spawn().unwrap();
+    let mut input = recorder.stdin.take().unwrap();
+    let said = json!({"user": format!("Use {}.", token())});
+    input.write_all(format!("{said}\n").as_bytes()).unwrap();
+    input.flush().unwrap();
+    let sessions = env.home().join(".local/share/scrollback/sessions");
+    let log = || {
+        let folder = fs::read_dir(&sessions).ok()?.next()?.ok()?.path();
+        let log = folder.join("messages.jsonl");
+        fs::read_to_string(&log).ok().filter(|text| text.contains(&token())).map(|_| log)
+    };
+    let started = std::time::Instant::now();
+    let log = loop {
+        if let Some(log) = log() {
+            break log;
+        }
+        assert!(started.elapsed() < Duration::from_secs(30), "nothing was recorded");
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    age(&log, Duration::from_secs(3600));
+    let refused = redact(&env, &[log.to_str().unwrap(), "--in-place", "--yes"]);
+    assert!(refused.code == 2 && refused.err.contains("another program is writing to it"), "{}", refused.all());
+    drop(input);
+    recorder.wait().unwrap();
+}
+
+#[test]
+fn no_copy_of_the_secret_is_left_beside_a_session() {
+    let env = TestEnv::new();
+    let native = prompt(&env, "one", &format!("Use {}.", token()));
+    let snapshot = json!({"type": "file_history_snapshot", "uuid": "f1", "parentUuid": null, "sessionId": "one", "timestamp": "2026-11-15T10:00:00Z",
+        "snapshot": {"trackedFileBackups": {"a.txt": {"originalContent": format!("key {}", token())}}}});
+    put(&native.with_file_name("snapshots.jsonl"), format!("{snapshot}\n"));
+    put(&native.with_file_name("metadata.json"), format!("{{\n \"summary\": \"Use {}\"\n}}\n", token()));
+    put(&native.with_file_name("backups").join("a"), token());
+    let converted = env.work().join("converted.jsonl");
+    let ran = env.run(&["convert", "native:one", "--to", "claude-code", "-o", "converted.jsonl"]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let beside = |ending: &str| env.work().join(format!("converted.jsonl.scrollback.{ending}"));
+    for path in [converted.clone(), beside("json"), beside("original")] {
+        age(&path, Duration::from_secs(3600));
+    }
+    let done = redact(&env, &["./converted.jsonl", "native:one", "--in-place", "--yes"]);
+    assert_eq!(done.code, 0, "{}", done.all());
+    for said in [
+        "no longer restore the original",
+        "Undo can no longer restore",
+        "1 file backup of the agent in $HOME/.sage/sessions/one/backups not changed; 1 of them with secrets",
+    ] {
+        assert!(done.err.contains(said), "{said}: {}", done.all());
+    }
+    assert!(!beside("json").exists() && !beside("original").exists());
+    for path in
+        [converted, native.clone(), native.with_file_name("snapshots.jsonl"), native.with_file_name("metadata.json")]
+    {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(!text.contains(&token()) && text.contains("[REDACTED:"), "{}: {text}", path.display());
+    }
+    let deleted = notes(&env).into_iter().filter(|note| note.get("after").is_none()).count();
+    assert_eq!((notes(&env).len(), deleted), (6, 2), "{:?}", notes(&env));
+}

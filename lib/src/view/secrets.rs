@@ -1,0 +1,348 @@
+//! Which secrets are in files: where each is, never what it is.
+//!
+//! A session's files are its log (several for Codex), the files beside it, and the original that a conversion kept. Compressed
+//! files are read as their content; of a database, each record is.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use memchr::memchr;
+use serde::{Deserialize, Serialize};
+
+use crate::dialect::Dialect;
+use crate::dialect::layout::{Format, beside_converted};
+use crate::model::error::Result;
+use crate::model::record::Kind;
+use crate::model::regular_file;
+use crate::redact::{DocumentFinding, LineFinding, RedactedDocument, Redactor, SensitiveCalls};
+use crate::session::Session;
+use crate::session::read::files::{Contents, OpenFile, open_file};
+use crate::session::read::open::ReadOptions;
+use crate::session::read::packed;
+use crate::session::read::source::Source;
+
+/// The secrets of one file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileSecrets {
+    /// The file; `-` for standard input, and with `#` and its key for a session of a database.
+    pub path: String,
+    /// The dialect of its session; absent for a file that belongs to none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<String>,
+    /// Where they are, in the order of lines.
+    pub findings: Vec<SecretRow>,
+    /// How many strings have a secret.
+    pub masked: usize,
+    /// The file without secrets, if one was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<PathBuf>,
+    /// True if the file was deleted, because it was an original that a conversion had kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deleted: bool,
+    /// The session that it belongs to; its path for a file that belongs to none.
+    #[serde(skip)]
+    pub session: String,
+    /// The rule and the hash of each secret that has one.
+    #[serde(skip)]
+    pub hashes: BTreeSet<(String, String)>,
+    /// Whether a secret is in the content of a file that a snapshot holds.
+    #[serde(skip)]
+    pub is_in_snapshot: bool,
+    /// Why a compressed file was not read to its end.
+    #[serde(skip)]
+    pub torn: Option<String>,
+}
+
+/// Secrets of one kind in one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SecretRow {
+    /// The name of the rule.
+    pub rule: String,
+    /// The line, counted from 1; the row in a database.
+    pub line: usize,
+    /// The JSON pointer to the string; empty in text.
+    pub pointer: String,
+    /// The record that it is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record: Option<String>,
+    /// How many.
+    pub count: usize,
+}
+
+/// A file that may have secrets.
+#[derive(Debug, Clone)]
+pub struct SecretFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// What it is.
+    pub role: FileRole,
+    pub(crate) content: ContentKind,
+    /// The dialect of its session.
+    pub(crate) dialect: Option<&'static str>,
+}
+
+/// What a file is for its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileRole {
+    /// It has records.
+    Log,
+    /// It describes the session.
+    Sidecar,
+    /// What a conversion kept, to restore the original.
+    Original,
+    /// It belongs to no session.
+    Text,
+}
+
+/// How a file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ContentKind {
+    /// JSON in each line, or what is left of it.
+    Lines,
+    /// One JSON document, lines or text: its beginning decides.
+    Document,
+}
+
+impl SecretFile {
+    /// A file that belongs to no session.
+    pub fn text(path: &Path) -> SecretFile {
+        SecretFile { path: path.to_path_buf(), role: FileRole::Text, content: ContentKind::Document, dialect: None }
+    }
+
+    /// The files of a session that are there, its first log first. A database has none that could be rewritten.
+    pub fn of_session(source: &Source) -> Vec<SecretFile> {
+        let content = match source.layout.format {
+            Format::Lines => ContentKind::Lines,
+            Format::Document | Format::ByContent { .. } => ContentKind::Document,
+            Format::Rows(_) => return Vec::new(),
+        };
+        let known = Some(source.dialect.name()).filter(|name| *name != "unknown");
+        let file = |path: PathBuf, role, content| SecretFile { path, role, content, dialect: known };
+        let companions = source.layout.companions.iter().map(|name| source.path.with_file_name(name));
+        let logs = std::iter::once(source.path.clone()).chain(source.earlier.iter().cloned());
+        let logs = logs.map(|path| file(path, FileRole::Log, content));
+        let lines = companions.map(|path| file(path, FileRole::Log, ContentKind::Lines));
+        let sidecar = source.sidecar().map(|path| file(path, FileRole::Sidecar, ContentKind::Document));
+        let originals =
+            beside_converted(&source.path).map(|path| file(path, FileRole::Original, ContentKind::Document));
+        logs.chain(lines)
+            .chain(sidecar)
+            .chain(originals)
+            .filter(|file| file.path == source.path || regular_file::is_there(&file.path))
+            .collect()
+    }
+
+    /// Its content, and why that ends early, if it does.
+    pub(crate) fn read(&self) -> Result<(Vec<u8>, Option<String>)> {
+        let OpenFile { contents, torn, path, is_database } = open_file(&self.path)?;
+        match contents {
+            Contents::Memory(bytes) => Ok((bytes, torn)),
+            contents => {
+                let file = OpenFile { path, contents, torn: None, is_database };
+                Ok((file.read_at(0, file.len()?)?, torn))
+            }
+        }
+    }
+
+    /// The dialect that its records are read in.
+    pub(crate) fn dialect(&self) -> Option<&'static dyn Dialect> {
+        self.dialect.and_then(crate::dialect::named)
+    }
+}
+
+/// The secrets of a file that belongs to no session.
+pub fn in_file(path: &Path, redactor: &Redactor) -> Result<FileSecrets> {
+    scan(&SecretFile::text(path), redactor).map(Scanned::without_records)
+}
+
+/// The secrets of piped bytes, which may be a session.
+pub fn in_bytes(
+    dialect: &'static dyn Dialect,
+    bytes: Vec<u8>,
+    redactor: &Redactor,
+    reading: &ReadOptions<'_>,
+) -> FileSecrets {
+    let (bytes, torn) = packed::unpacked(bytes);
+    let file = SecretFile {
+        dialect: Some(dialect.name()).filter(|name| *name != "unknown"),
+        ..SecretFile::text(Path::new("-"))
+    };
+    let findings = clean(&bytes, file.content, redactor).findings;
+    let scanned = Scanned { file: &file, findings, torn };
+    if scanned.findings.is_empty() || file.dialect.is_none() {
+        return scanned.without_records();
+    }
+    scanned.with_records(&Session::from_bytes(dialect, bytes, reading))
+}
+
+/// The secrets of a session, one element for each of its files.
+pub fn in_session(source: &Source, redactor: &Redactor, reading: &ReadOptions<'_>) -> Result<Vec<FileSecrets>> {
+    if let Format::Rows(_) = source.layout.format {
+        return Ok(vec![in_rows(source, redactor, reading)?]);
+    }
+    let files = SecretFile::of_session(source);
+    let scanned: Vec<Scanned<'_>> = files.iter().map(|file| scan(file, redactor)).collect::<Result<_>>()?;
+    if scanned.iter().all(|scanned| scanned.findings.is_empty()) {
+        return Ok(scanned.into_iter().map(Scanned::without_records).collect());
+    }
+    let session = Session::open(source, reading)?;
+    Ok(scanned.into_iter().map(|scanned| scanned.with_records(&session)).collect())
+}
+
+/// How many files are in a session's folder of file backups, how many of them have secrets, and the folder.
+pub fn in_backups(source: &Source, redactor: &Redactor) -> Option<(PathBuf, usize, usize)> {
+    let folder = source.file_history()?;
+    let entries = std::fs::read_dir(&folder).ok()?.flatten();
+    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let (mut count, mut found) = (0, 0);
+    for file in files {
+        count += 1;
+        found += usize::from(in_file(&file.path(), redactor).is_ok_and(|secrets| secrets.masked > 0));
+    }
+    (count > 0).then_some((folder, count, found))
+}
+
+/// A content without its secrets.
+pub(crate) fn clean<'c>(bytes: &'c [u8], kind: ContentKind, redactor: &Redactor) -> RedactedDocument<'c> {
+    if kind == ContentKind::Document {
+        return redactor.document(bytes);
+    }
+    let (mut out, mut copied, mut findings) = (Vec::new(), 0, Vec::new());
+    let (mut calls, mut start) = (SensitiveCalls::new(), 0);
+    for number in 1.. {
+        let Some(rest) = bytes.get(start..).filter(|rest| !rest.is_empty()) else { break };
+        let length = memchr(b'\n', rest).unwrap_or(rest.len());
+        let redacted = redactor.line_after(&mut calls, &rest[..length]);
+        findings.extend(redacted.findings.into_iter().map(|finding| in_line(finding, number, start)));
+        if let Cow::Owned(masked) = redacted.bytes {
+            out.extend_from_slice(&bytes[copied..start]);
+            out.extend_from_slice(&masked);
+            copied = start + length;
+        }
+        start += length + 1;
+    }
+    if copied == 0 {
+        return RedactedDocument { bytes: Cow::Borrowed(bytes), findings };
+    }
+    out.extend_from_slice(&bytes[copied..]);
+    RedactedDocument { bytes: Cow::Owned(out), findings }
+}
+
+fn in_line(finding: LineFinding, line: usize, start: usize) -> DocumentFinding {
+    let LineFinding { rule, pointer, offset, hash } = finding;
+    DocumentFinding { rule, line, pointer, offset: start + offset, hash }
+}
+
+/// A file and what was found in it.
+struct Scanned<'f> {
+    file: &'f SecretFile,
+    findings: Vec<DocumentFinding>,
+    torn: Option<String>,
+}
+
+fn scan<'f>(file: &'f SecretFile, redactor: &Redactor) -> Result<Scanned<'f>> {
+    let (bytes, torn) = file.read()?;
+    Ok(Scanned { file, findings: clean(&bytes, file.content, redactor).findings, torn })
+}
+
+impl Scanned<'_> {
+    fn without_records(self) -> FileSecrets {
+        let session = self.file.path.display().to_string();
+        let found = self.findings.into_iter().map(|finding| Found { finding, record: None, is_in_snapshot: false });
+        let secrets = FileSecrets::new(session.clone(), self.file.dialect, found.collect());
+        FileSecrets { session, torn: self.torn, ..secrets }
+    }
+
+    /// Names the records that the secrets are in.
+    fn with_records(self, session: &Session) -> FileSecrets {
+        let mut order: Vec<usize> = (0..self.findings.len()).collect();
+        order.sort_by_key(|at| self.findings[*at].offset);
+        let offsets: Vec<u64> = order.iter().map(|at| self.findings[*at].offset as u64).collect();
+        let mut records: HashMap<usize, (String, Kind)> = HashMap::new();
+        for record in session.records().filter(|record| !record.is_inherited()) {
+            for place in record.places() {
+                let is_here =
+                    session.files.0.get(usize::from(place.file)).is_some_and(|open| open.path == self.file.path);
+                if !is_here {
+                    continue;
+                }
+                let end = place.offset + u64::from(place.length);
+                let first = offsets.partition_point(|offset| *offset < place.offset);
+                for at in order[first..].iter().zip(&offsets[first..]).take_while(|(_, offset)| **offset < end) {
+                    // Of records in one another, the inner one comes later.
+                    records.insert(*at.0, (record.id().into_owned(), record.kind()));
+                }
+            }
+        }
+        let found = self.findings.into_iter().enumerate().map(|(at, finding)| {
+            let (record, kind) = records.remove(&at).unzip();
+            let is_in_snapshot =
+                kind == Some(Kind::Snapshot) && finding.pointer.to_ascii_lowercase().contains("content");
+            Found { finding, record, is_in_snapshot }
+        });
+        let secrets = FileSecrets::new(self.file.path.display().to_string(), self.file.dialect, found.collect());
+        FileSecrets { session: session.id().to_string(), torn: self.torn, ..secrets }
+    }
+}
+
+/// A finding, and what is known of its record.
+struct Found {
+    finding: DocumentFinding,
+    record: Option<String>,
+    is_in_snapshot: bool,
+}
+
+impl FileSecrets {
+    fn new(path: String, dialect: Option<&str>, found: Vec<Found>) -> FileSecrets {
+        let strings: HashSet<usize> = found.iter().map(|found| found.finding.offset).collect();
+        let hash = |found: &Found| Some((found.finding.rule.clone(), found.finding.hash.clone()?));
+        let hashes = found.iter().filter_map(hash).collect();
+        let is_in_snapshot = found.iter().any(|found| found.is_in_snapshot);
+        let mut rows: Vec<SecretRow> = Vec::new();
+        let mut known: HashMap<(usize, String, String), usize> = HashMap::new();
+        for Found { finding: DocumentFinding { rule, line, pointer, .. }, record, .. } in found {
+            let at = *known.entry((line, rule.clone(), pointer.clone())).or_insert_with(|| {
+                rows.push(SecretRow { rule, line, pointer, record, count: 0 });
+                rows.len() - 1
+            });
+            rows[at].count += 1;
+        }
+        FileSecrets {
+            path,
+            dialect: dialect.map(str::to_owned),
+            findings: rows,
+            masked: strings.len(),
+            output: None,
+            deleted: false,
+            session: String::new(),
+            hashes,
+            is_in_snapshot,
+            torn: None,
+        }
+    }
+}
+
+/// The secrets of a session in a database: each record is a line.
+fn in_rows(source: &Source, redactor: &Redactor, reading: &ReadOptions<'_>) -> Result<FileSecrets> {
+    let session = Session::open(source, reading)?;
+    let (mut calls, mut found, mut start) = (SensitiveCalls::new(), Vec::new(), 0);
+    for record in session.records().filter(|record| !record.is_inherited()) {
+        for piece in record.exact()? {
+            let line = record.place().line as usize;
+            let findings = redactor.line_after(&mut calls, &piece).findings.into_iter();
+            found.extend(findings.map(|finding| Found {
+                finding: in_line(finding, line, start),
+                record: Some(record.id().into_owned()),
+                is_in_snapshot: false,
+            }));
+            start += piece.len() + 1;
+        }
+    }
+    let key = source.key.as_ref().map(|key| format!("#{key}")).unwrap_or_default();
+    let path = format!("{}{key}", source.path.display());
+    let secrets = FileSecrets::new(path, Some(source.dialect.name()), found);
+    Ok(FileSecrets { session: session.id().to_string(), ..secrets })
+}

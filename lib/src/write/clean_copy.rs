@@ -1,0 +1,332 @@
+//! Files without their secrets: a clean copy elsewhere, or in the place of the file.
+//!
+//! A file is replaced only by a copy that was compared with it: the same lines, in which nothing differs but masked strings where a
+//! secret was found; a second pass finds nothing; its records are the same. No copy of the secret is left: there is no backup, and
+//! an original that a conversion kept is deleted. What was done is noted in our data folder.
+
+mod verify;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::dialect::Dialect;
+use crate::disk::append::{lock_log, make_folders};
+use crate::disk::live::LiveLock;
+use crate::disk::replace::{beside, delete, sync_parent, write_all};
+use crate::disk::{Disk, OpenLog, PathTarget, Real};
+use crate::model::error::{At, Error, NotCleaned, Result};
+use crate::model::host::Host;
+use crate::model::regular_file::{self, Links};
+use crate::redact::{RULES_VERSION, Redactor};
+use crate::session::Session;
+use crate::session::read::format::DATABASE_MAGIC;
+use crate::session::read::open::ReadOptions;
+use crate::session::read::packed::{self, Packing};
+use crate::session::read::source::Source;
+use crate::view::secrets::{self, ContentKind, FileRole, SecretFile};
+use crate::write::copy::PIECE_BYTES;
+
+/// The notes of what was done, in our data folder.
+const NOTES: &str = "redactions.jsonl";
+
+/// A file that was written to this recently may still have a writer.
+const IN_USE_SECONDS: i64 = 60;
+
+/// What was done to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CleanedFile {
+    /// The file.
+    pub path: PathBuf,
+    /// True if it was an original that a conversion had kept, and was deleted.
+    pub deleted: bool,
+}
+
+/// A line of the notes.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Note {
+    path: PathBuf,
+    at: Timestamp,
+    /// The BLAKE3 hash of the file before.
+    before: String,
+    /// The same of the file now; absent if it was deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+    rules_version: u32,
+    /// How many secrets were masked.
+    masked: usize,
+}
+
+/// The content of a file without secrets, compared with the file. A compressed file is unpacked.
+pub fn clean_content(file: &SecretFile, redactor: &Redactor) -> Result<Vec<u8>> {
+    let (bytes, _) = file.read()?;
+    Ok(Cleaned::new(&file.path, bytes, file.content, redactor)?.after)
+}
+
+/// Piped bytes without secrets.
+pub fn clean_bytes(bytes: Vec<u8>, redactor: &Redactor) -> Result<Vec<u8>> {
+    let (bytes, _) = packed::unpacked(bytes);
+    Ok(Cleaned::new(Path::new("-"), bytes, ContentKind::Document, redactor)?.after)
+}
+
+/// Writes a new file, readable by its owner only. An existing one is never overwritten.
+pub fn write_new_file(path: &Path, bytes: &[u8], host: &Host) -> Result<()> {
+    let disk: &dyn Disk = &Real;
+    if disk.exists(path) {
+        return Err(Error::Exists(path.to_path_buf()));
+    }
+    let temporary = Temporary::write(disk, path, bytes, host)?;
+    disk.publish(&temporary.path, path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::AlreadyExists => Error::Exists(path.to_path_buf()),
+        _ => Error::Io { path: path.to_path_buf(), source },
+    })?;
+    sync_parent(disk, path)
+}
+
+/// Fails if a file cannot be cleaned in its place. Changes nothing.
+pub fn check_cleanable(file: &SecretFile, host: &Host) -> Result<()> {
+    let refused = |why| Err(Error::NotCleaned { path: file.path.clone(), why });
+    let there = fs::symlink_metadata(&file.path).at(&file.path)?;
+    if there.is_symlink() {
+        return refused(NotCleaned::Link);
+    }
+    let modified = there.modified().ok().and_then(|modified| Timestamp::try_from(modified).ok());
+    let age = modified.map(|modified| (host.now)().duration_since(modified).as_secs().abs());
+    if age.is_some_and(|age| age < IN_USE_SECONDS) {
+        return refused(NotCleaned::JustWritten);
+    }
+    if file.role == FileRole::Original {
+        return Ok(());
+    }
+    if has_other_name(&there) {
+        return refused(NotCleaned::OtherName);
+    }
+    let mut head = vec![0; DATABASE_MAGIC.len()];
+    let (open, _) = regular_file::open(&file.path, Links::Refuse)?;
+    let read = std::io::Read::read(&mut &open, &mut head).at(&file.path)?;
+    match &head[..read] {
+        head if head == DATABASE_MAGIC => refused(NotCleaned::Database),
+        head if Packing::of(head).is_some() => refused(NotCleaned::Packed),
+        _ => Ok(()),
+    }
+}
+
+/// Makes sure that no recorder has a log open, for as long as the value lives.
+pub struct Quiet {
+    _lock: Option<LiveLock>,
+}
+
+/// Fails with [`Error::Busy`] while a recorder has this log open.
+pub fn quiet(log: &Path, host: &Host) -> Result<Quiet> {
+    let disk: Arc<dyn Disk> = Arc::new(Real);
+    let lock = host.data.as_deref().map_or(Ok(None), |data| LiveLock::alone(&disk, data, log))?;
+    Ok(Quiet { _lock: lock })
+}
+
+/// Replaces the files of one session, which have secrets, by clean ones; deletes the originals that a conversion kept. All are
+/// compared before the first is replaced.
+pub fn clean_in_place(files: &[&SecretFile], redactor: &Redactor, host: &Host) -> Result<Vec<CleanedFile>> {
+    let disk: &dyn Disk = &Real;
+    files.iter().try_for_each(|file| check_cleanable(file, host))?;
+    let is_kept = |file: &&&SecretFile| file.role != FileRole::Original;
+    let staged = files.iter().filter(is_kept).map(|file| Staged::new(disk, file, redactor, host));
+    let staged: Vec<Staged<'_>> = staged.collect::<Result<_>>()?;
+    staged.iter().try_for_each(Staged::check_unchanged)?;
+    let mut done = Vec::new();
+    for one in staged {
+        let note = one.commit(host)?;
+        append_note(disk, &note, host)?;
+        done.push(CleanedFile { path: note.path, deleted: false });
+    }
+    for original in files.iter().filter(|file| file.role == FileRole::Original) {
+        let path = &original.path;
+        let bytes = regular_file::read(path, u64::MAX, Links::Refuse)?;
+        let masked = secrets::clean(&bytes, original.content, redactor).findings.len();
+        let before = blake3::hash(&bytes).to_hex().to_string();
+        delete(disk, path)?;
+        sync_parent(disk, path)?;
+        let (path, at) = (path.clone(), (host.now)());
+        let note = Note { path, at, before, after: None, rules_version: RULES_VERSION, masked };
+        append_note(disk, &note, host)?;
+        done.push(CleanedFile { path: note.path, deleted: true });
+    }
+    Ok(done)
+}
+
+/// A content and what it becomes.
+struct Cleaned {
+    before: blake3::Hash,
+    before_bytes: u64,
+    after: Vec<u8>,
+    masked: usize,
+}
+
+impl Cleaned {
+    fn new(path: &Path, bytes: Vec<u8>, kind: ContentKind, redactor: &Redactor) -> Result<Cleaned> {
+        let (before, before_bytes) = (blake3::hash(&bytes), bytes.len() as u64);
+        let cleaned = secrets::clean(&bytes, kind, redactor);
+        let masked = cleaned.findings.len();
+        let refused = |what: String| Error::NotCleaned { path: path.to_path_buf(), why: NotCleaned::Differs(what) };
+        if let Some(what) = verify::difference(&bytes, &cleaned.bytes, &cleaned.findings, kind) {
+            return Err(refused(what));
+        }
+        let after = cleaned.bytes.into_owned();
+        drop(bytes);
+        let again = secrets::clean(&after, kind, redactor).findings;
+        if let Some(left) = again.first() {
+            return Err(refused(format!("a second pass finds {} in line {}", left.rule, left.line)));
+        }
+        Ok(Cleaned { before, before_bytes, after, masked })
+    }
+}
+
+/// A clean copy beside its file, ready to take its place.
+struct Staged<'d> {
+    path: PathBuf,
+    before: blake3::Hash,
+    before_bytes: u64,
+    after: blake3::Hash,
+    masked: usize,
+    temporary: Temporary<'d>,
+    /// Locked: whoever appends under a lock waits until the file is replaced.
+    log: Box<dyn OpenLog>,
+}
+
+impl<'d> Staged<'d> {
+    fn new(disk: &'d dyn Disk, file: &SecretFile, redactor: &Redactor, host: &Host) -> Result<Staged<'d>> {
+        let path = file.path.clone();
+        let log = disk.open(&path).at(&path)?;
+        lock_log(disk, &*log, &path)?;
+        let bytes = regular_file::read(&path, u64::MAX, Links::Refuse)?;
+        let Cleaned { before, before_bytes, after: clean, masked } =
+            Cleaned::new(&path, bytes, file.content, redactor)?;
+        let temporary = Temporary::write(disk, &path, &clean, host)?;
+        let after = blake3::hash(&clean);
+        drop(clean);
+        disk.copy_mode(&path, &temporary.path).at(&temporary.path)?;
+        if let Some(dialect) = file.dialect().filter(|_| file.role == FileRole::Log) {
+            let now = (host.now)();
+            if records(dialect, &path, now)? != records(dialect, &temporary.path, now)? {
+                let why = NotCleaned::Differs("its records differ".to_owned());
+                return Err(Error::NotCleaned { path, why });
+            }
+        }
+        Ok(Staged { path, before, before_bytes, after, masked, temporary, log })
+    }
+
+    /// Fails if another program changed the file meanwhile.
+    fn check_unchanged(&self) -> Result<()> {
+        let is_same = match self.log.is_at(&self.path).at(&self.path)? {
+            PathTarget::ThisFile { length } if length == self.before_bytes => hash_of(&self.path)? == self.before,
+            PathTarget::ThisFile { .. } | PathTarget::AnotherFile | PathTarget::Nothing => false,
+        };
+        if is_same { Ok(()) } else { Err(Error::Changed(self.path.clone())) }
+    }
+
+    /// Takes the place of the file.
+    fn commit(self, host: &Host) -> Result<Note> {
+        self.check_unchanged()?;
+        let disk = self.temporary.disk;
+        disk.rename(&self.temporary.path, &self.path).at(&self.path)?;
+        sync_parent(disk, &self.path)?;
+        Ok(Note {
+            path: self.path,
+            at: (host.now)(),
+            before: self.before.to_hex().to_string(),
+            after: Some(self.after.to_hex().to_string()),
+            rules_version: RULES_VERSION,
+            masked: self.masked,
+        })
+    }
+}
+
+/// A file beside another one, deleted with this value unless it was renamed.
+struct Temporary<'d> {
+    disk: &'d dyn Disk,
+    path: PathBuf,
+}
+
+impl<'d> Temporary<'d> {
+    /// Writes it; the content survives a crash.
+    fn write(disk: &'d dyn Disk, path: &Path, bytes: &[u8], host: &Host) -> Result<Temporary<'d>> {
+        let path = beside(path, &(host.new_id)());
+        let file = disk.create(&path).at(&path)?;
+        let temporary = Temporary { disk, path };
+        write_all(&*file, bytes, &temporary.path)?;
+        file.sync().at(&temporary.path)?;
+        Ok(temporary)
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if self.disk.exists(&self.path) {
+            // What is left has no secrets, and a name that nobody reads.
+            drop(delete(self.disk, &self.path));
+        }
+    }
+}
+
+/// How many records a file has, and a hash of their ids and kinds.
+fn records(dialect: &'static dyn Dialect, path: &Path, now: Timestamp) -> Result<(usize, u128)> {
+    let session = Session::open(&Source::file(dialect, path), &ReadOptions::plain(now))?;
+    let (mut count, mut hash) = (0, Xxh3::new());
+    for record in session.records().filter(|record| record.place().file == 0 && !record.is_inherited()) {
+        count += 1;
+        // A record without an id is called after its offset, which masking moves.
+        let place = record.place();
+        let id = record.id();
+        let id = if record.written_id() == place.name() { "" } else { id.as_ref() };
+        hash.update(id.as_bytes());
+        hash.update(record.kind().name().as_bytes());
+        hash.update(&place.line.to_le_bytes());
+    }
+    Ok((count, hash.digest128()))
+}
+
+fn hash_of(path: &Path) -> Result<blake3::Hash> {
+    let (mut file, _) = regular_file::open(path, Links::Refuse)?;
+    let (mut hasher, mut piece) = (blake3::Hasher::new(), vec![0; PIECE_BYTES]);
+    loop {
+        match std::io::Read::read(&mut file, &mut piece) {
+            Ok(0) => return Ok(hasher.finalize()),
+            Ok(read) => drop(hasher.update(&piece[..read])),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).at(path),
+        }
+    }
+}
+
+/// Notes what was done; without a data folder there is no place for it.
+fn append_note(disk: &dyn Disk, note: &Note, host: &Host) -> Result<()> {
+    let Some(data) = &host.data else { return Ok(()) };
+    let path = data.join(NOTES);
+    make_folders(disk, &path)?;
+    let file = match disk.create(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => disk.open(&path),
+        created => created,
+    };
+    let file = file.at(&path)?;
+    lock_log(disk, &*file, &path)?;
+    let mut line = serde_json::to_vec(note).map_err(std::io::Error::from).at(&path)?;
+    line.push(b'\n');
+    write_all(&*file, &line, &path)?;
+    file.sync().at(&path)?;
+    drop(file.unlock());
+    sync_parent(disk, &path)
+}
+
+#[cfg(unix)]
+fn has_other_name(there: &fs::Metadata) -> bool {
+    std::os::unix::fs::MetadataExt::nlink(there) > 1
+}
+
+#[cfg(not(unix))]
+fn has_other_name(_: &fs::Metadata) -> bool {
+    false
+}
