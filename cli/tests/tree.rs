@@ -22,9 +22,9 @@ fn a_turn_is_a_line() {
     │ ◦ f1c28fb0  ⑂ List every module that imports …  1 call · answered  ← sub-agent
     │ 06d9dbf2  Good plan. Go, one class at a time,…  6 calls, 1 failed · answered
     │ 5b864f38  ⊟ compacted: The lamp controller is…
-    ● c4413990  Before you cut Schedule and A…  3 calls, 1 failed · answered  ← here
+    ● c4413990  Before you cut Schedule and A…  3 calls, 1 denied · answered  ← here
     [exit 0]
-    5 turns, 30 records; add --records to see each record.
+    4 turns, 30 records; add --records to see each record.
     ");
     assert_snapshot!(run_at(&env, "200", &["--demo", "tree", "0d93"]).all(), @"
     │ 398feb1c  11 Nov 2026 22:31  The dark theme flashes white when a page loads. Find the…  1 call · answered

@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod by_file;
+#[path = "../support/effort.rs"]
+mod effort;
 mod fakes;
 mod json;
 mod properties;

@@ -7,6 +7,7 @@
 pub(crate) mod apis;
 pub(crate) mod bodies;
 pub(crate) mod drafted;
+pub(crate) mod effort;
 #[cfg(unix)]
 pub(crate) mod hostile_files;
 pub(crate) mod native_log;

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::time::{Duration, Instant};
 
 use scrollback::model::{LossKind, Part};
 use scrollback::session::Session;
 use serde_json::{Value, json};
 
 use super::further::claude_lines;
+use super::support::effort::check_linear;
 use super::{convert, folder, named, open, outline, session, support, valid};
 
 /// The calls of a session's branch: the name of the tool and what it gave back. No two have the same id.
@@ -186,22 +186,18 @@ fn many_calls_of_one_id_take_linear_time() {
     let prompt = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Look."}]});
     let line = |item: Value| json!({"timestamp": "2026-11-07T18:02:12Z", "type": "response_item", "payload": item});
     for ids in [|_: usize| "same".to_owned(), |at: usize| format!("c{}", at / 2)] {
-        let time = |count: usize| {
+        let prepare = |count: usize| {
             let outputs = (0..count).map(|at| output(&ids(at)));
             let items = std::iter::once(prompt.clone()).chain((0..count).map(|at| call(&ids(at)))).chain(outputs);
             let lines: Vec<String> = items.map(|item| line(item).to_string()).collect();
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
             let folder = folder();
-            let source = session("codex", folder.path(), &lines);
-            let start = Instant::now();
-            let converted = convert(&source, named("native"), &folder.path().join("new.jsonl")).unwrap();
-            let time = start.elapsed();
-            assert!(!converted.losses.iter().any(|row| row.kind == LossKind::Dropped), "{:?}", converted.losses);
-            time
+            (session("codex", folder.path(), &lines), folder)
         };
-        let fastest = |count: usize| (0..2).map(|_| time(count)).min().unwrap_or_default();
-        let (few, many) = (fastest(500), fastest(4_000));
-        // Eight times the calls; a square would take 64 times as long.
-        assert!(many < few * 24 + Duration::from_millis(100), "{few:?} and {many:?}");
+        check_linear("calls that share an id", 500, prepare, |(source, _)| {
+            let to = folder();
+            let converted = convert(source, named("native"), &to.path().join("new.jsonl")).unwrap();
+            assert!(!converted.losses.iter().any(|row| row.kind == LossKind::Dropped), "{:?}", converted.losses);
+        });
     }
 }

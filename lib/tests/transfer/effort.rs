@@ -3,12 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use super::support::effort::{GROWTH, LIMIT, effort};
 use super::{convert, folder, named, open};
-
-/// Four times as much of it costs four times as much, and sixteen times where each record is set against all others. A machine that does
-/// other things too measures something in between.
-const GROWTH: u64 = 4;
-const LIMIT: u64 = 9;
 
 /// So many prompts, each with its answer, from a number on.
 fn talk(from: usize, count: usize) -> String {
@@ -27,11 +23,6 @@ fn talk(from: usize, count: usize) -> String {
 
 fn id(number: usize) -> String {
     format!("00000000-0000-4000-8000-{number:012}")
-}
-
-/// How long this thread has had a processor so far, in nanoseconds: waiting for others does not count.
-fn effort() -> Option<u64> {
-    fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').next()?.parse().ok()
 }
 
 /// What it costs to convert so many prompts, and to come back with as many more.
@@ -57,8 +48,7 @@ fn there_and_back(folder: &Path, prompts: usize) -> Option<[u64; 2]> {
 fn a_longer_session_costs_as_much_more_as_it_is_longer() {
     let folder = folder();
     let few = 100;
-    let (Some(less), Some(more)) =
-        (there_and_back(folder.path(), few), there_and_back(folder.path(), few * GROWTH as usize))
+    let (Some(less), Some(more)) = (there_and_back(folder.path(), few), there_and_back(folder.path(), few * GROWTH))
     else {
         return;
     };

@@ -1,16 +1,12 @@
 //! Many calls with one id in one answer cost as much as with many ids: the work grows with the file, not with its square.
 
-use std::time::{Duration, Instant};
-
 use scrollback::dialect;
 use scrollback::session::Session;
 use scrollback::view::history::{History, View};
 use scrollback::view::{Conversation, tool_calls};
 
 use crate::support;
-
-/// Eight times the calls may take this many times as long: eight times, and room for a busy machine. A square takes 64.
-const LARGEST_RATIO: u32 = 32;
+use crate::support::effort::check_linear;
 
 /// An answer with so many calls and their results, as a dialect writes it; `with_results` of them have one.
 fn session(dialect: &str, calls: usize, results: usize) -> Session {
@@ -52,9 +48,8 @@ fn session(dialect: &str, calls: usize, results: usize) -> Session {
     Session::from_bytes(dialect::named(dialect).unwrap(), lines.into_bytes(), &support::reading())
 }
 
-/// The time that everything takes that shows the calls.
-fn shown(dialect: &str, calls: usize, results: usize) -> Duration {
-    let start = Instant::now();
+/// Everything that shows the calls.
+fn show(dialect: &str, calls: usize, results: usize) {
     let session = session(dialect, calls, results);
     let branch = session.branch(session.head().unwrap());
     let conversation = Conversation::new(&branch);
@@ -64,20 +59,15 @@ fn shown(dialect: &str, calls: usize, results: usize) -> Duration {
     for view in View::ALL {
         view.write(&history, &mut drop).unwrap();
     }
-    start.elapsed()
 }
 
 #[test]
 fn calls_that_share_an_id_cost_no_more_than_others() {
-    const FEW: usize = 250;
-    const MANY: usize = 8 * FEW;
     for dialect in ["native", "claude-code", "codex", "qwen-code", "ai-sdk"] {
         // All answered; all but one; none.
         for missing in [0, 1, usize::MAX] {
-            let time = |calls: usize| shown(dialect, calls, calls.saturating_sub(missing));
-            let fastest = |calls: usize| (0..2).map(|_| time(calls)).min().unwrap();
-            let (few, many) = (fastest(FEW), fastest(MANY));
-            assert!(many < few * LARGEST_RATIO, "{dialect}, {missing} missing: {few:?} and {many:?}");
+            let what = format!("{dialect}, {missing} missing");
+            check_linear(&what, 500, |calls| calls, |calls| show(dialect, *calls, calls.saturating_sub(missing)));
         }
     }
 }

@@ -1,11 +1,10 @@
 //! A session by turns: what belongs to a turn, how it ended, and which branch goes where.
 
-use std::time::{Duration, Instant};
-
 use insta::assert_snapshot;
 use scrollback::dialect;
 use scrollback::session::Session;
 
+use crate::support::effort::check_linear;
 use crate::support::{self, native_log};
 
 /// The turns of a native log, one a line: parent, last record, what it begins with, calls, end, head.
@@ -176,16 +175,7 @@ fn many_records_take_linear_time() {
             .collect()
     };
     for shape in [&chain as &dyn Fn(usize) -> String, &fan] {
-        let time = |count: usize| {
-            let lines = native_log::lines(&shape(count));
-            let start = Instant::now();
-            drawn("native", &lines);
-            start.elapsed()
-        };
-        let fastest = |count: usize| (0..2).map(|_| time(count)).min().unwrap_or_default();
-        let (few, many) = (fastest(1_000), fastest(8_000));
-        // Eight times the records; a square would take 64 times as long.
-        assert!(many < few * 32 + Duration::from_millis(50), "{few:?} and {many:?}");
+        check_linear("turns", 2_000, |count| native_log::lines(&shape(count)), |lines| drop(drawn("native", lines)));
     }
 }
 
