@@ -359,7 +359,7 @@ fn no_copy_of_the_secret_is_left_beside_a_session() {
     for said in [
         "no longer restore the original",
         "Undo can no longer restore",
-        "1 file backup of the agent in $HOME/.sage/sessions/one/backups not changed; 1 of them with secrets",
+        "Not changed: 1 file backup of the agent in $HOME/.sage/sessions/one/backups, 1 of them with secrets",
     ] {
         assert!(done.err.contains(said), "{said}: {}", done.all());
     }
@@ -372,4 +372,33 @@ fn no_copy_of_the_secret_is_left_beside_a_session() {
     }
     let deleted = notes(&env).into_iter().filter(|note| note.get("after").is_none()).count();
     assert_eq!((notes(&env).len(), deleted), (6, 2), "{:?}", notes(&env));
+}
+
+#[test]
+fn a_session_in_several_files_is_cleaned_as_one() {
+    let env = TestEnv::new();
+    let segments = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/codex/segments");
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(segments).unwrap() {
+        let from = entry.unwrap().path();
+        if from.extension().is_some_and(|ending| ending == "jsonl") {
+            let text = fs::read_to_string(&from).unwrap();
+            let leaking = text.replacen("\"text\": \"", &format!("\"text\": \"use {} now. ", token()), 1);
+            assert_ne!(text, leaking);
+            let path = env.home().join(".codex/sessions/2026/10/02").join(from.file_name().unwrap());
+            put(&path, leaking);
+            paths.push(path);
+        }
+    }
+    let newest = paths.iter().max().unwrap();
+    let ids_before = ids(&env, newest);
+    let found = redact(&env, &["codex:019a0000", "--json"]).json();
+    let has_secret = |file: &Value| file["masked"] == 1 && file["findings"][0]["record"].is_string();
+    assert!(found.as_array().unwrap().len() == 3 && found.as_array().unwrap().iter().all(has_secret), "{found}");
+    let report = redact(&env, &["codex:019a0000"]);
+    assert!(!report.out.contains("sessions:"), "it is one session: {}", report.all());
+    let done = redact(&env, &[env.home().join(".codex").to_str().unwrap(), "--in-place", "--yes"]);
+    assert_eq!((done.code, notes(&env).len()), (0, 3), "{}", done.all());
+    assert!(paths.iter().all(|path| !fs::read_to_string(path).unwrap().contains(&token())));
+    assert_eq!(ids(&env, newest), ids_before);
 }

@@ -155,9 +155,7 @@ fn scan(targets: Vec<Target>, redactor: &Redactor, ctx: &Ctx) -> Vec<Result<Scan
         let files = match &target {
             Target::Session(source) => secrets::in_session(source, redactor, &reading),
             Target::File(path) => secrets::in_file(path, redactor).map(|file| vec![file]),
-            Target::Bytes { dialect, bytes } => {
-                Ok(vec![secrets::in_bytes(*dialect, bytes.clone(), redactor, &reading)])
-            }
+            Target::Bytes { dialect, bytes } => Ok(vec![secrets::in_bytes(*dialect, bytes, redactor, &reading)]),
         };
         bar.inc(1);
         files.map(|files| Scan { target, files })
@@ -322,6 +320,8 @@ fn note_cleaned(scan: &mut Scan, cleaned: &[CleanedFile], redactor: &Redactor, c
             ctx.line(&format!("{word} {}", clean::line(&path.to_string_lossy())))?;
         }
     }
+    // Notes come after it on a terminal.
+    ctx.out.flush()?;
     let Target::Session(source) = &scan.target else { return Ok(()) };
     let is_kept = |file: &SecretFile| file.role == FileRole::Original;
     let has_original = is_original_gone || SecretFile::of_session(source).iter().any(is_kept);
@@ -332,9 +332,8 @@ fn note_cleaned(scan: &mut Scan, cleaned: &[CleanedFile], redactor: &Redactor, c
         ctx.note("Undo can no longer restore files whose content had a secret in a snapshot.")?;
     }
     if let Some((folder, count, found)) = secrets::in_backups(source, redactor) {
-        let backups = plural(count as u64, "file backup");
-        let folder = folder.display();
-        ctx.note(&format!("{backups} of the agent in {folder} not changed; {found} of them with secrets."))?;
+        let (backups, folder) = (plural(count as u64, "file backup"), folder.display());
+        ctx.note(&format!("Not changed: {backups} of the agent in {folder}, {found} of them with secrets."))?;
     }
     Ok(())
 }

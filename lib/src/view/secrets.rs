@@ -19,8 +19,14 @@ use crate::redact::{DocumentFinding, LineFinding, RedactedDocument, Redactor, Se
 use crate::session::Session;
 use crate::session::read::files::{Contents, OpenFile, open_file};
 use crate::session::read::open::ReadOptions;
-use crate::session::read::packed;
+use crate::session::read::packed::{self, Packing};
 use crate::session::read::source::Source;
+
+/// A byte order mark, which is no part of the content.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The first of 256 characters for private use that nobody writes: the last plane's.
+const STAND_INS: u32 = 0x10_f000;
 
 /// The secrets of one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -161,11 +167,17 @@ pub fn in_file(path: &Path, redactor: &Redactor) -> Result<FileSecrets> {
 /// The secrets of piped bytes, which may be a session.
 pub fn in_bytes(
     dialect: &'static dyn Dialect,
-    bytes: Vec<u8>,
+    bytes: &[u8],
     redactor: &Redactor,
     reading: &ReadOptions<'_>,
 ) -> FileSecrets {
-    let (bytes, torn) = packed::unpacked(bytes);
+    let (bytes, torn) = match Packing::of(bytes) {
+        Some(_) => {
+            let (bytes, torn) = packed::unpacked(bytes.to_vec());
+            (Cow::Owned(bytes), torn)
+        }
+        None => (Cow::Borrowed(bytes), None),
+    };
     let file = SecretFile {
         dialect: Some(dialect.name()).filter(|name| *name != "unknown"),
         ..SecretFile::text(Path::new("-"))
@@ -175,7 +187,7 @@ pub fn in_bytes(
     if scanned.findings.is_empty() || file.dialect.is_none() {
         return scanned.without_records();
     }
-    scanned.with_records(&Session::from_bytes(dialect, bytes, reading))
+    scanned.with_records(&Session::from_bytes(dialect, bytes.into_owned(), reading))
 }
 
 /// The secrets of a session, one element for each of its files.
@@ -207,8 +219,20 @@ pub fn in_backups(source: &Source, redactor: &Redactor) -> Option<(PathBuf, usiz
 
 /// A content without its secrets.
 pub(crate) fn clean<'c>(bytes: &'c [u8], kind: ContentKind, redactor: &Redactor) -> RedactedDocument<'c> {
+    if let Some(rest) = bytes.strip_prefix(BOM) {
+        let RedactedDocument { bytes: cleaned, findings } = clean(rest, kind, redactor);
+        let with_mark = match cleaned {
+            Cow::Borrowed(_) => Cow::Borrowed(bytes),
+            Cow::Owned(cleaned) => Cow::Owned([BOM, &cleaned].concat()),
+        };
+        let shifted = |finding: DocumentFinding| DocumentFinding { offset: finding.offset + BOM.len(), ..finding };
+        return RedactedDocument { bytes: with_mark, findings: findings.into_iter().map(shifted).collect() };
+    }
     if kind == ContentKind::Document {
-        return redactor.document(bytes);
+        return match is_text_in_another_encoding(bytes) {
+            true => clean_unknown_encoding(bytes, redactor),
+            false => redactor.document(bytes),
+        };
     }
     let (mut out, mut copied, mut findings) = (Vec::new(), 0, Vec::new());
     let (mut calls, mut start) = (SensitiveCalls::new(), 0);
@@ -228,6 +252,33 @@ pub(crate) fn clean<'c>(bytes: &'c [u8], kind: ContentKind, redactor: &Redactor)
         return RedactedDocument { bytes: Cow::Borrowed(bytes), findings };
     }
     out.extend_from_slice(&bytes[copied..]);
+    RedactedDocument { bytes: Cow::Owned(out), findings }
+}
+
+/// Whether it is text, and not UTF-8.
+fn is_text_in_another_encoding(bytes: &[u8]) -> bool {
+    let is_json = matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['));
+    !is_json && simdutf8::basic::from_utf8(bytes).is_err()
+}
+
+/// Text with bytes that are no UTF-8, which stay as they are: each stands for a character of its own meanwhile.
+fn clean_unknown_encoding<'c>(bytes: &'c [u8], redactor: &Redactor) -> RedactedDocument<'c> {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().filter_map(|byte| char::from_u32(STAND_INS + u32::from(*byte))));
+    }
+    let RedactedDocument { bytes: cleaned, findings } = redactor.document(text.as_bytes());
+    let Cow::Owned(cleaned) = cleaned else {
+        return RedactedDocument { bytes: Cow::Borrowed(bytes), findings };
+    };
+    let mut out = Vec::with_capacity(cleaned.len());
+    for c in String::from_utf8_lossy(&cleaned).chars() {
+        match u32::from(c).checked_sub(STAND_INS).and_then(|byte| u8::try_from(byte).ok()) {
+            Some(byte) => out.push(byte),
+            None => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        }
+    }
     RedactedDocument { bytes: Cow::Owned(out), findings }
 }
 

@@ -15,6 +15,7 @@ use serde::Serialize;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::dialect::Dialect;
+use crate::dialect::layout::Layout;
 use crate::disk::append::{lock_log, make_folders};
 use crate::disk::live::LiveLock;
 use crate::disk::replace::{beside, delete, sync_parent, write_all};
@@ -274,9 +275,13 @@ impl Drop for Temporary<'_> {
 
 /// How many records a file has, and a hash of their ids and kinds.
 fn records(dialect: &'static dyn Dialect, path: &Path, now: Timestamp) -> Result<(usize, u128)> {
-    let session = Session::open(&Source::file(dialect, path), &ReadOptions::plain(now))?;
+    let source = Source::file(dialect, path);
+    // By itself: a temporary file has no other files.
+    let layout = Layout { companions: &[], sidecar: None, ..source.layout };
+    let alone = Source { layout, earlier: Vec::new(), ..source };
+    let session = Session::open(&alone, &ReadOptions::plain(now))?;
     let (mut count, mut hash) = (0, Xxh3::new());
-    for record in session.records().filter(|record| record.place().file == 0 && !record.is_inherited()) {
+    for record in session.records().filter(|record| !record.is_inherited()) {
         count += 1;
         // A record without an id is called after its offset, which masking moves.
         let place = record.place();
@@ -330,3 +335,6 @@ fn has_other_name(there: &fs::Metadata) -> bool {
 fn has_other_name(_: &fs::Metadata) -> bool {
     false
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,6 +18,10 @@ pub(crate) fn difference(
     findings: &[DocumentFinding],
     kind: ContentKind,
 ) -> Option<String> {
+    const BOM: &[u8] = b"\xef\xbb\xbf";
+    if let (Some(before), Some(after)) = (before.strip_prefix(BOM), after.strip_prefix(BOM)) {
+        return difference(before, after, findings, kind);
+    }
     match shape(before, kind) {
         Shape::Lines => difference_of_lines(before, after, findings),
         Shape::OneDocument => {
