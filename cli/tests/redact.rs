@@ -402,3 +402,17 @@ fn a_session_in_several_files_is_cleaned_as_one() {
     assert!(paths.iter().all(|path| !fs::read_to_string(path).unwrap().contains(&token())));
     assert_eq!(ids(&env, newest), ids_before);
 }
+
+#[test]
+fn an_id_that_is_a_secret_is_not_printed() {
+    let env = TestEnv::new();
+    let path = env.session("ids", &line("user", &token(), None, "Go.").replace("s1", &token()));
+    age(&path, Duration::from_secs(3600));
+    for flag in ["--no-redact", "--redact", "--json"] {
+        let ran = redact(&env, &[path.to_str().unwrap(), flag]);
+        assert!(ran.code == 0 && ran.out.contains("/uuid"), "{}", ran.all());
+    }
+    // Without its id, the record would be another one.
+    let refused = redact(&env, &[path.to_str().unwrap(), "--in-place", "--yes"]);
+    assert!(refused.code == 2 && refused.err.contains("its records differ"), "{}", refused.all());
+}

@@ -45,7 +45,8 @@ pub(crate) struct RedactArgs {
     /// Replace files by clean ones; no copy of the secrets is kept
     ///
     /// A file that was written to in the last minute, that a recorder has open, that is compressed or in a database is refused, and then
-    /// nothing is changed. On a terminal it asks; elsewhere it needs --yes.
+    /// nothing is changed. Close the session's agent first: one that has been idle for more than a minute is not noticed, and may go on
+    /// writing to the old file. On a terminal it asks; elsewhere it needs --yes.
     #[arg(long, conflicts_with = "check")]
     in_place: bool,
     /// Exit with 1 if there is a secret; print only the report

@@ -187,7 +187,7 @@ pub fn in_bytes(
     if scanned.findings.is_empty() || file.dialect.is_none() {
         return scanned.without_records();
     }
-    scanned.with_records(&Session::from_bytes(dialect, bytes.into_owned(), reading))
+    scanned.with_records(&Session::from_bytes(dialect, bytes.into_owned(), reading), redactor)
 }
 
 /// The secrets of a session, one element for each of its files.
@@ -201,7 +201,7 @@ pub fn in_session(source: &Source, redactor: &Redactor, reading: &ReadOptions<'_
         return Ok(scanned.into_iter().map(Scanned::without_records).collect());
     }
     let session = Session::open(source, reading)?;
-    Ok(scanned.into_iter().map(|scanned| scanned.with_records(&session)).collect())
+    Ok(scanned.into_iter().map(|scanned| scanned.with_records(&session, redactor)).collect())
 }
 
 /// How many files are in a session's folder of file backups, how many of them have secrets, and the folder.
@@ -308,7 +308,7 @@ impl Scanned<'_> {
     }
 
     /// Names the records that the secrets are in.
-    fn with_records(self, session: &Session) -> FileSecrets {
+    fn with_records(self, session: &Session, redactor: &Redactor) -> FileSecrets {
         let mut order: Vec<usize> = (0..self.findings.len()).collect();
         order.sort_by_key(|at| self.findings[*at].offset);
         let offsets: Vec<u64> = order.iter().map(|at| self.findings[*at].offset as u64).collect();
@@ -324,7 +324,7 @@ impl Scanned<'_> {
                 let first = offsets.partition_point(|offset| *offset < place.offset);
                 for at in order[first..].iter().zip(&offsets[first..]).take_while(|(_, offset)| **offset < end) {
                     // Of records in one another, the inner one comes later.
-                    records.insert(*at.0, (record.id().into_owned(), record.kind()));
+                    records.insert(*at.0, (shown_id(&record.id(), redactor), record.kind()));
                 }
             }
         }
@@ -335,8 +335,13 @@ impl Scanned<'_> {
             Found { finding, record, is_in_snapshot }
         });
         let secrets = FileSecrets::new(self.file.path.display().to_string(), self.file.dialect, found.collect());
-        FileSecrets { session: session.id().to_string(), torn: self.torn, ..secrets }
+        FileSecrets { session: shown_id(session.id().as_str(), redactor), torn: self.torn, ..secrets }
     }
+}
+
+/// An id as it may be printed: it may be a secret itself.
+fn shown_id(id: &str, redactor: &Redactor) -> String {
+    redactor.value(Some("id"), id).text.into_owned()
 }
 
 /// A finding, and what is known of its record.
@@ -386,7 +391,7 @@ fn in_rows(source: &Source, redactor: &Redactor, reading: &ReadOptions<'_>) -> R
             let findings = redactor.line_after(&mut calls, &piece).findings.into_iter();
             found.extend(findings.map(|finding| Found {
                 finding: in_line(finding, line, start),
-                record: Some(record.id().into_owned()),
+                record: Some(shown_id(&record.id(), redactor)),
                 is_in_snapshot: false,
             }));
             start += piece.len() + 1;
@@ -395,5 +400,5 @@ fn in_rows(source: &Source, redactor: &Redactor, reading: &ReadOptions<'_>) -> R
     let key = source.key.as_ref().map(|key| format!("#{key}")).unwrap_or_default();
     let path = format!("{}{key}", source.path.display());
     let secrets = FileSecrets::new(path, Some(source.dialect.name()), found);
-    Ok(FileSecrets { session: session.id().to_string(), ..secrets })
+    Ok(FileSecrets { session: shown_id(session.id().as_str(), redactor), ..secrets })
 }
