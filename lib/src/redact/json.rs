@@ -233,8 +233,14 @@ impl<'w> Walk<'w> {
             Cow::Borrowed(_) => None,
         };
         if let Some(masked) = &masked {
-            let encoded = encoded(masked);
-            self.replace(start, end, encoded.as_bytes());
+            self.out.extend_from_slice(&line[self.copied..quote]);
+            // Straight into what is written: a string may be most of the line.
+            drop(json::write(&mut self.out, masked));
+            if after == end {
+                // The string is cut off, and stays so.
+                self.out.pop();
+            }
+            self.copied = after;
         }
         if let Some(frame) = self.frames.last_mut() {
             if is_key {
@@ -357,10 +363,4 @@ fn unicode(escape: &str) -> (char, usize) {
         return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 11);
     }
     (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 5)
-}
-
-/// A text as the inside of a string of JSON.
-fn encoded(text: &str) -> String {
-    let quoted = json::to_string(&text);
-    quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default().to_owned()
 }
