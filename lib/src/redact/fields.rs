@@ -83,6 +83,16 @@ pub(super) fn is_sealed(key: &str) -> bool {
     SEALED.contains(&key)
 }
 
+/// `2026-11-17T07:36:18.117Z`
+pub(super) fn is_instant(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    (20..=35).contains(&bytes.len())
+        && [bytes[4], bytes[7], bytes[10], bytes[13], bytes[16]] == *b"--T::"
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'T' | b':' | b'.' | b'Z' | b'+'))
+}
+
 pub(super) fn is_uuid(text: &str) -> bool {
     let is_sign = |(at, byte): (usize, u8)| match at {
         8 | 13 | 18 | 23 => byte == b'-',

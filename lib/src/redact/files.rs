@@ -1,6 +1,6 @@
 //! Files whose content is a secret as a whole, whatever is in it.
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, packed};
 use regex::Regex;
 
 use super::RuleError;
@@ -35,8 +35,17 @@ pub(super) struct Files {
     sensitive: Regex,
     open: Regex,
     users: Option<Regex>,
-    /// Every path of such a file has one of these in it; `None` if a pattern of the user could be anything.
-    hints: Option<AhoCorasick>,
+    hints: Hints,
+}
+
+/// Texts of which every path of such a file has one in it, in lower case as such files are called.
+#[derive(Clone, Debug)]
+enum Hints {
+    /// Searched many bytes at a time, where the processor can.
+    Packed(packed::Searcher),
+    OneByOne(AhoCorasick),
+    /// A pattern of the user could be anything.
+    Anything,
 }
 
 impl Files {
@@ -55,13 +64,17 @@ impl Files {
         let ours = compile(&mut SENSITIVE.iter().copied())?;
         let hints: Option<Vec<&str>> =
             SENSITIVE.iter().copied().chain(globs.iter().map(String::as_str)).map(hint).collect();
-        let hints = hints.and_then(|hints| AhoCorasick::builder().ascii_case_insensitive(true).build(hints).ok());
+        let hints = hints.map_or(Hints::Anything, Hints::new);
         Ok(Files { sensitive: ours, open: compile(&mut OPEN.iter().copied())?, users, hints })
     }
 
     /// Whether a text could have the path of such a file in it: most have not, and this is fast.
     pub(super) fn may_be_named_in(&self, text: &[u8]) -> bool {
-        self.hints.as_ref().is_none_or(|hints| hints.is_match(text))
+        match &self.hints {
+            Hints::Packed(hints) => hints.find(text).is_some(),
+            Hints::OneByOne(hints) => hints.is_match(text),
+            Hints::Anything => true,
+        }
     }
 
     pub(super) fn is_sensitive(&self, path: &str) -> bool {
@@ -71,6 +84,20 @@ impl Files {
         let path = path.trim().trim_matches(['"', '\'', '`']).replace('\\', "/");
         let is_users = self.users.as_ref().is_some_and(|users| users.is_match(&path));
         is_users || self.sensitive.is_match(&path) && !self.open.is_match(&path)
+    }
+}
+
+impl Hints {
+    fn new(mut hints: Vec<&str>) -> Hints {
+        // `.env` is in `.envrc`, and fewer are faster.
+        let all = hints.clone();
+        hints.retain(|hint| !all.iter().any(|other| other != hint && hint.contains(other)));
+        hints.sort_unstable();
+        hints.dedup();
+        match packed::Config::new().builder().extend(&hints).build() {
+            Some(packed) => Hints::Packed(packed),
+            None => AhoCorasick::new(&hints).map_or(Hints::Anything, Hints::OneByOne),
+        }
     }
 }
 
