@@ -83,6 +83,14 @@ pub(super) fn is_sealed(key: &str) -> bool {
     SEALED.contains(&key)
 }
 
+/// Whether a field says of what kind something is: a short word in it is no secret.
+pub(super) fn is_kind(key: &str) -> bool {
+    matches!(
+        key,
+        "type" | "role" | "kind" | "status" | "state" | "level" | "platform" | "userType" | "version" | "subtype"
+    )
+}
+
 /// `2026-11-17T07:36:18.117Z`
 pub(super) fn is_instant(text: &str) -> bool {
     let bytes = text.as_bytes();

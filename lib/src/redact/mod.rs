@@ -195,7 +195,9 @@ impl Redactor {
 
 impl Engine {
     fn value<'t>(&self, key: Option<&str>, text: &'t str, style: Style) -> Redacted<'t> {
-        if fields::is_instant(text) {
+        // The most frequent strings of any log, decided at once.
+        let is_kind = text.len() < MIN_TOKEN_BYTES && key.is_some_and(fields::is_kind) && self.users.is_empty();
+        if is_kind || fields::is_instant(text) {
             return Redacted::unchanged(text);
         }
         let mut found = Vec::new();

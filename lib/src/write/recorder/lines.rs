@@ -137,17 +137,17 @@ impl Log {
         if is_message && !matches!(on, On::Append(_)) {
             batch.messages += links.len() as u64;
         }
-        let answer = chain.current_answer.clone();
-        let ids: Vec<&str> =
-            [Some(&id), parent.as_ref(), answer.as_ref()].into_iter().flatten().map(RecordId::as_str).collect();
-        let ids: Vec<&str> = ids.into_iter().chain([session.as_str()]).chain(call_ids(&body)).collect();
+        let Chain { current_answer, sensitive_calls, .. } = &mut *chain;
+        // Others refer to them: they stay, whatever they look like.
+        let mut ids: Vec<&str> = vec![session.as_str(), id.as_str()];
+        ids.extend([parent.as_ref(), current_answer.as_ref()].into_iter().flatten().map(RecordId::as_str));
+        ids.extend(call_ids(&body));
         for line in &written.lines {
             let start = batch.bytes.len();
             batch.names.push((start, line.names.clone()));
             json::write(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
             if let Some(redactor) = &self.place.redactor
-                && let Cow::Owned(redacted) =
-                    redactor.line_keeping(&ids, &mut chain.sensitive_calls, &batch.bytes[start..]).bytes
+                && let Cow::Owned(redacted) = redactor.line_keeping(&ids, sensitive_calls, &batch.bytes[start..]).bytes
             {
                 batch.bytes.truncate(start);
                 batch.bytes.extend_from_slice(&redacted);
