@@ -208,9 +208,13 @@ impl Config {
                         }
                     }
                 },
-                (None, None) => self
-                    .problems
-                    .push(Problem { message: format!("{place}: unknown key {full:?}"), hint: nearest(&full) }),
+                (None, None) => {
+                    let problem = Problem { message: format!("{place}: unknown key {full:?}"), hint: nearest(&full) };
+                    match full == "redact" || full.starts_with("redact.") {
+                        true => self.redact.problem = Some(problem),
+                        false => self.problems.push(problem),
+                    }
+                }
             }
         }
     }
@@ -403,6 +407,8 @@ mod tests {
             "[[redact.rules]]\nname = \"x\"",
             "[[redact.rules]]\nname = \"x\"\npattern = \"y\"\ntypo = 1",
             "[redact]\nallow = [",
+            "redact = 3",
+            "[[redact.rule]]\nname = \"x\"",
         ] {
             assert!(parsed(wrong).redact.problem.is_some(), "{wrong}");
         }

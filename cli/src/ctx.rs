@@ -221,6 +221,11 @@ impl Ctx {
         self.mask.clone().filter(|_| self.is_redacting())
     }
 
+    /// A text as it may be printed: masked before it is cut.
+    pub(crate) fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.mask.as_ref().map_or(Cow::Borrowed(text), |mask| mask.text(text).text)
+    }
+
     /// Whether `--redact` was typed.
     pub(crate) fn is_redacting(&self) -> bool {
         self.masking == Masking::On

@@ -134,7 +134,7 @@ fn print_table(removed: &[Removed], ctx: &mut Ctx) -> Result<(), Failure> {
         table.push(vec![
             Cell::new(clean::line(id), Paint::cyan),
             Cell::new(origin.removed.map(|at| clock::ago(at, ctx.now)).unwrap_or_default(), Paint::dim),
-            Cell::new(one_line(origin.title.as_deref().unwrap_or_default(), TITLE_CHARS), Paint::bold),
+            Cell::new(one_line(&ctx.shown(origin.title.as_deref().unwrap_or_default()), TITLE_CHARS), Paint::bold),
             Cell::new(clean::line(&origin.dialect), Paint::dim),
             Cell::new(clean::line(&origin.path.to_string_lossy()), Paint::plain),
         ]);
@@ -347,7 +347,7 @@ fn may_delete(args: &EmptyArgs, chosen: &[Chosen], sizes: &[u64], ctx: &mut Ctx)
         return Err(Failure::new(FailureKind::Usage, message).hint("add --yes, or --dry-run to see them"));
     }
     for (one, size) in chosen.iter().zip(sizes) {
-        let line = deletion_line(one, *size);
+        let line = deletion_line(one, *size, ctx);
         ctx.line(&line)?;
     }
     let size = bytes(sizes.iter().sum());
@@ -364,15 +364,17 @@ fn print_deletions(args: &EmptyArgs, done: &[Deletion], ctx: &mut Ctx) -> Result
     }
     let word = if args.dry_run { "would delete" } else { "deleted" };
     for one in done.iter().filter(|one| !one.is_refused) {
-        ctx.line(&format!("{word} {}", deletion_line(&one.chosen, one.size_bytes)))?;
+        ctx.line(&format!("{word} {}", deletion_line(&one.chosen, one.size_bytes, ctx)))?;
     }
     Ok(())
 }
 
 /// What is deleted, and how large it is.
-fn deletion_line(one: &Chosen, size_bytes: u64) -> String {
+fn deletion_line(one: &Chosen, size_bytes: u64, ctx: &Ctx) -> String {
     let title = match one {
-        Chosen::Session(removed) => one_line(removed.origin.title.as_deref().unwrap_or_default(), TITLE_CHARS),
+        Chosen::Session(removed) => {
+            one_line(&ctx.shown(removed.origin.title.as_deref().unwrap_or_default()), TITLE_CHARS)
+        }
         Chosen::Broken(_) => "(not a session that can be restored)".to_owned(),
     };
     format!("{}  {}  {title}", clean::line(one.place().0), bytes(size_bytes))

@@ -49,8 +49,9 @@ impl Lines {
         Ok(Lines { lines })
     }
 
-    pub(crate) fn next(&self) -> Input {
-        match self.lines.recv_timeout(IDLE) {
+    /// What comes next, or that nothing came for a while.
+    pub(crate) fn next(&self, wait: Duration) -> Input {
+        match self.lines.recv_timeout(wait.min(IDLE)) {
             Ok(next) => next,
             Err(RecvTimeoutError::Timeout) => Input::Idle,
             Err(RecvTimeoutError::Disconnected) => Input::End,

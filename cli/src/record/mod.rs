@@ -9,6 +9,7 @@ mod sse;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use scrollback::model::Error;
 use scrollback::write::Recorder;
@@ -88,7 +89,8 @@ impl Recording {
     /// Records until the end of the input.
     pub(crate) fn run(mut self, lines: &Lines, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         loop {
-            let complete = match lines.next() {
+            let wait = self.recorder.as_ref().and_then(Recorder::release_in).unwrap_or(Duration::MAX);
+            let complete = match lines.next(wait) {
                 Input::Line(seq, line) => self.events.add(seq, line),
                 Input::TooLong(seq) => {
                     self.acks.reject(seq, "the line is too long to be read back", &mut ctx.out);

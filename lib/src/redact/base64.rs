@@ -22,6 +22,14 @@ pub(super) fn readable(text: &str) -> Option<String> {
     decoded.chars().all(is_readable).then_some(decoded)
 }
 
+/// Whether a text of base64 says something that is no text, judged by its start.
+pub(super) fn is_binary(text: &str) -> bool {
+    const LOOKED_AT: usize = 96;
+    let start = text.get(..LOOKED_AT).unwrap_or(text);
+    let is_text = |byte: &u8| matches!(byte, b' '..=b'~' | b'\n' | b'\r' | b'\t' | 0x80..);
+    decode(start).is_some_and(|bytes| !bytes.iter().all(is_text))
+}
+
 fn value(byte: u8) -> Option<u8> {
     match byte {
         b'A'..=b'Z' => Some(byte - b'A'),

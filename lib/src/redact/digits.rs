@@ -224,7 +224,9 @@ fn iban_near(bytes: &[u8], digits: usize, done: usize) -> Option<Range<usize>> {
 fn iban_at(bytes: &[u8], start: usize) -> Option<Range<usize>> {
     let [a, b, c, d, ..] = bytes.get(start..)? else { return None };
     let is_start = a.is_ascii_uppercase() && b.is_ascii_uppercase() && c.is_ascii_digit() && d.is_ascii_digit();
-    if !is_start || start > 0 && bytes[start - 1].is_ascii_alphanumeric() {
+    // The groups of a UUID look like an IBAN with dashes.
+    let is_in_id = start > 1 && bytes[start - 1] == b'-' && bytes[start - 2].is_ascii_hexdigit();
+    if !is_start || is_in_id || start > 0 && bytes[start - 1].is_ascii_alphanumeric() {
         return None;
     }
     let length = IBAN_LENGTHS.iter().find(|(country, _)| country.as_bytes() == [*a, *b])?.1;

@@ -3,6 +3,8 @@
 //! A field's name alone opens no hole: what is in it must also look like what belongs there. A password in `signature` is masked,
 //! and so is a vendor's token in `id`.
 
+use super::base64;
+
 /// What a string is, by its key and its form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -27,6 +29,13 @@ const SEALED: &[&str] = &[
 const MEDIA: &[&str] = &[
     "data", "base64", "b64_json", "image", "image_data", "imageData", "audio", "blob", "bytes", "content",
     "source", "url", "image_url", "imageUrl", "uri", "file_data", "fileData", "result",
+];
+
+/// How PNG, JPEG, GIF, WebP and WAV, PDF, ZIP, gzip, MP3, Ogg, MP4, TIFF, WOFF and FLAC begin in base64.
+#[rustfmt::skip]
+const MAGIC: &[&str] = &[
+    "iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR", "JVBERi0", "UEsDB", "H4sI", "SUQz", "//uQ", "//vQ", "T2dnUw", "AAAA",
+    "SUkq", "TU0A", "d09G", "ZkxhQ",
 ];
 
 /// Which others refer to.
@@ -64,10 +73,10 @@ pub(super) fn place(key: &str, text: &str) -> Place {
     if text.len() >= MIN_SEAL_BYTES && is_in(SEALED) && text.bytes().all(is_base64) {
         return if text.len() > MAX_ID_BYTES { Place::Opaque } else { Place::Id };
     }
-    if text.len() >= MIN_MEDIA_BYTES && is_in(MEDIA) && is_media(text) {
+    if text.len() >= MIN_MEDIA_BYTES && is_in(MEDIA) && is_media(key, text) {
         return Place::Opaque;
     }
-    if text.len() <= MAX_ID_BYTES && (is_in(IDS) || is_in(HASHES)) && text.bytes().all(is_id) {
+    if text.len() <= MAX_ID_BYTES && (is_in(IDS) || is_in(HASHES)) && is_id(text) {
         return Place::Id;
     }
     Place::Open
@@ -109,8 +118,9 @@ pub(super) fn is_uuid(text: &str) -> bool {
     text.len() == 36 && text.bytes().enumerate().all(is_sign)
 }
 
-/// Standard base64 alone, or a data URL: tokens of vendors have other signs in them, or are shorter.
-fn is_media(text: &str) -> bool {
+/// Base64 of a picture, a sound or a document, or a data URL: known by how their files begin, because a text field may hold
+/// anything.
+fn is_media(key: &str, text: &str) -> bool {
     let data = match text.strip_prefix("data:") {
         Some(url) => match url.split_once(";base64,") {
             Some((media, data))
@@ -118,20 +128,30 @@ fn is_media(text: &str) -> bool {
                     .iter()
                     .any(|known| media.starts_with(known)) =>
             {
-                data
+                return data.bytes().all(is_base64_or_break);
             }
             _ => return false,
         },
         None => text,
     };
-    data.bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\r' | b'\n'))
+    let is_known = MAGIC.iter().any(|magic| data.starts_with(magic));
+    // Reasoning that a provider keeps to itself is data, too; text in base64 is not.
+    let is_sealed_data = || key == "data" && !data.contains('\n') && base64::is_binary(data);
+    (is_known || is_sealed_data()) && data.bytes().all(is_base64_or_break)
+}
+
+fn is_base64_or_break(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\r' | b'\n')
 }
 
 fn is_base64(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_' | b'.' | b':')
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_' | b'.')
 }
 
-fn is_id(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':' | b'/' | b'+' | b'=' | b'@' | b'#' | b'|')
+/// An address or an assignment is no id, whatever its field is called.
+fn is_id(text: &str) -> bool {
+    let is_sign = |byte: u8| {
+        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':' | b'/' | b'+' | b'=' | b'#' | b'|')
+    };
+    text.bytes().all(is_sign) && !text.contains("://") && !text.trim_end_matches('=').contains('=')
 }

@@ -114,7 +114,7 @@ struct Frame<'w> {
     key: Option<Cow<'w, str>>,
     /// The same, if a secret in it was masked.
     masked_key: Option<String>,
-    /// The value of `name` in this object.
+    /// The value of `name` in this object; in a list, the option before this string: `["--password", "…"]`.
     pair: Option<String>,
     index: usize,
     /// The next string is a key.
@@ -219,7 +219,12 @@ impl<'w> Walk<'w> {
             _ if !is_key && self.ids.contains(&text.as_ref()) => Redacted::unchanged(&text),
             _ if let Some(replaced) = self.replaced_string(is_key) => replaced,
             Some(frame) if !is_key => {
-                let key = frame.key.as_deref().map(|key| judged_as(key, frame.pair.as_deref()));
+                let key = match frame.is_object {
+                    // `{"password": {"value": "…"}}`
+                    true if frame.pair.is_none() && frame.key.as_deref().is_some_and(is_pair_value) => self.outer_key(),
+                    true => frame.key.as_deref().map(|key| judged_as(key, frame.pair.as_deref())),
+                    false => frame.pair.as_deref().or(frame.key.as_deref()),
+                };
                 match key {
                     Some(_) if self.is_in_secret_data(&text) => redactor.value(Some("secret_data_password"), &text),
                     key => redactor.value(key, &text),
@@ -252,10 +257,18 @@ impl<'w> Walk<'w> {
                 && text.len() <= super::names::MAX_NAME_BYTES
             {
                 frame.pair = Some(text.as_ref().to_owned());
+            } else if !frame.is_object {
+                frame.pair = text.strip_prefix("--").filter(|name| !name.contains(['=', ' '])).map(str::to_owned);
             }
         }
         self.note(&findings, quote, Some(()));
         after
+    }
+
+    /// The key of the object that is being read, or its own key at the top.
+    fn outer_key(&self) -> Option<&str> {
+        let [.., outer, inner] = self.frames.as_slice() else { return None };
+        outer.key.as_deref().filter(|_| outer.is_object).or(inner.key.as_deref())
     }
 
     /// What replaces this string as a whole.

@@ -266,14 +266,14 @@ impl Engine {
         }
     }
 
-    /// In a field for ids, only what is a vendor's token as a whole.
+    /// In a field for ids, only vendors' tokens.
     fn certain<'r>(&'r self, text: &str, found: &mut Vec<Found<'r>>) {
         // Every record has several of these.
         if self.masked.is_none() && self.users.is_empty() && fields::is_uuid(text) {
             return;
         }
         self.find(text, found, None);
-        found.retain(|found| found.is_certain && found.span == (0..text.len()));
+        found.retain(|found| found.is_certain);
     }
 
     /// The findings that count, in order and apart from each other.

@@ -5,10 +5,15 @@
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use memchr::memmem;
+
 use crate::model::error::Result;
 use crate::model::record::Kind;
 use crate::redact::{Redactor, SensitiveCalls};
 use crate::session::{RecordRef, Session};
+
+/// What a record of the user has in it if there is a result of a call.
+const RESULT_MARKS: [&[u8]; 3] = [b"tool_use_id", b"call_id", b"callId"];
 
 /// Masks what is read of a session.
 pub(crate) struct Mask {
@@ -31,8 +36,12 @@ impl Mask {
 
     /// The pieces of a record without secrets.
     pub(crate) fn pieces(&self, record: RecordRef<'_>, pieces: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>> {
-        // A prompt has no result in it: lists, which read only prompts, need not know the calls.
-        let may_have_result = !matches!(record.kind(), Kind::User | Kind::System | Kind::Title | Kind::Header);
+        // Lists read only prompts, and need not know the calls. Claude Code writes results into records of the user, with text beside
+        // them: these name a call.
+        let is_prompt = matches!(record.kind(), Kind::User | Kind::System | Kind::Title | Kind::Header);
+        let names_call =
+            || pieces.iter().any(|piece| RESULT_MARKS.iter().any(|mark| memmem::find(piece, mark).is_some()));
+        let may_have_result = !is_prompt || names_call();
         let mut calls = if may_have_result { self.calls(record.session)? } else { SensitiveCalls::new() };
         let masked = pieces.into_iter().map(|piece| match self.redactor.line_after(&mut calls, &piece).bytes {
             Cow::Owned(masked) => masked,

@@ -382,8 +382,15 @@ impl Recorder {
         }
     }
 
-    /// Writes what is held back of a stream because more text could make it a secret. Call it when a second has passed without
-    /// a piece.
+    /// How long text that is held back may still wait for more: then call [`Recorder::release`]. `None` if none is held back.
+    pub fn release_in(&self) -> Option<std::time::Duration> {
+        let (log, answer) = (self.log.as_ref()?, self.answer.as_ref()?);
+        let held = log.clock().as_millisecond().saturating_sub(answer.held_since()?.as_millisecond());
+        Some(std::time::Duration::from_millis(u64::try_from(text_buffer::MAX_HELD_MS - held).unwrap_or(0)))
+    }
+
+    /// Writes what is held back of a stream because more text could make it a secret. Call it when [`Recorder::release_in`] has
+    /// passed without a piece.
     pub fn release(&mut self) -> Result<()> {
         let was_in_doubt = self.is_in_doubt();
         let (Some(log), Some(answer)) = (&mut self.log, &mut self.answer) else { return Ok(()) };

@@ -106,3 +106,44 @@ fn a_value_is_redacted_like_its_line() {
         assert_eq!(value["n"], 1.5);
     }
 }
+
+#[test]
+fn a_text_field_is_no_picture_and_an_address_is_no_id() {
+    let redactor = redactor();
+    let key_ids: Vec<String> =
+        (0..8).map(|at| format!("AKIA{}", signs(20 + at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16))).collect();
+    let token = format!("{}{}", "ghp_", signs(1, WORD, 36));
+    for (key, text) in [
+        ("content", key_ids.join("\n")),
+        ("data", key_ids.join("\n")),
+        ("version", format!("git+https://bob:{token}@github.com/x/y.git")),
+        ("id", format!("token={token}")),
+        ("commit", format!("x-{token}")),
+        ("version", format!("ag-{token}/1")),
+        ("signature", format!("{token}:{token}")),
+    ] {
+        let record = json!({key: text}).to_string();
+        let redacted = String::from_utf8(redactor.line(record.as_bytes()).bytes.into_owned()).unwrap();
+        assert!(!redacted.contains(&token[8..]) && !redacted.contains(&key_ids[0][4..]), "{key}: {redacted}");
+    }
+    // Data that a provider sealed, and pictures.
+    for data in ["EmwKhgEYBCJgZ2lu/AH8Ag".repeat(12), format!("iVBORw0KGgo{}", signs(3, BASE64, 300))] {
+        let record = json!({"type": "redacted_thinking", "data": data}).to_string();
+        assert_eq!(redactor.line(record.as_bytes()).findings, [], "{data}");
+    }
+    let id = "0B5F3A51-9C0D-4E2B-BE75-25C1E442DB70";
+    assert_eq!(redactor.text(id).text, id);
+}
+
+#[test]
+fn arguments_in_a_list_and_nested_values_are_judged_by_their_names() {
+    for text in [
+        r#"{"args":["login","--password","Tr0ub4dor3xyz"]}"#,
+        r#"{"command":["mysql","--password","Tr0ub4dor3xyz","--host","db"]}"#,
+        r#"{"password":{"value":"Tr0ub4dor3xyz"}}"#,
+    ] {
+        assert!(!line(text).contains("Tr0ub4dor3xyz"), "{}", line(text));
+    }
+    let plain = r#"{"args":["--verbose","harbour7lights","--name","Tr0ub4dor3xyz"]}"#;
+    assert_eq!(line(plain), plain);
+}

@@ -190,6 +190,11 @@ impl OpenAnswer {
         })
     }
 
+    /// When the oldest text arrived that is held back and could be written.
+    pub(super) fn held_since(&self) -> Option<jiff::Timestamp> {
+        self.buffer.as_ref()?.held_since()
+    }
+
     /// Writes what is held back of the buffer.
     pub(super) fn release(&mut self, to: &mut Target<'_>) -> Result<()> {
         let Some(buffer) = self.buffer.as_mut().filter(|_| to.unit() == WriteUnit::Fragment) else { return Ok(()) };

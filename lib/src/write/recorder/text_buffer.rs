@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use crate::model::message::{Part, ReasoningPart, TextPart};
 use crate::redact::{Redactor, Stream};
 
-/// No acknowledgement waits longer for text that is held back.
-const MAX_HELD_MS: i64 = 1000;
+/// No acknowledgement waits a second for text that is held back; writing takes some of it.
+pub(super) const MAX_HELD_MS: i64 = 900;
 
 /// What a buffer becomes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,6 +59,11 @@ impl TextBuffer {
     pub(super) fn release(&mut self, redactor: Option<&Redactor>) -> String {
         self.arrived.clear();
         redactor.map(|redactor| self.stream.finish(redactor)).unwrap_or_default()
+    }
+
+    /// When the oldest text arrived that is held back.
+    pub(super) fn held_since(&self) -> Option<Timestamp> {
+        self.arrived.front().map(|(_, at)| *at).filter(|_| self.is_held_back())
     }
 
     pub(super) fn is_held_back(&self) -> bool {
