@@ -70,7 +70,10 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
             let strength = if form == Form::Cell { Strength::Weak } else { promise.strength };
             let inner = text.get(value.clone())?;
             let is_env = form == Form::Env && !inner.contains(char::is_whitespace);
-            let fits = values::is_plausible(inner, strength, if is_env { Written::Env } else { Written::Quoted });
+            let is_phrase =
+                form == Form::Env && !is_in_code && strength != Strength::Weak && values::has_mixed_word(inner);
+            let fits =
+                is_phrase || values::is_plausible(inner, strength, if is_env { Written::Env } else { Written::Quoted });
             return fits.then_some(Assigned { promise, value, with_quotes });
         }
         return bare(text, inside, form, before_name, promise, at, clear);

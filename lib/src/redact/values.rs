@@ -167,6 +167,16 @@ fn is_passphrase(value: &str) -> bool {
     !sentence && value.is_ascii() && value.len() <= 128 && has_few_known && is_long
 }
 
+/// `my s3cret pass`: several words, one of them with letters and digits.
+pub(super) fn has_mixed_word(value: &str) -> bool {
+    const LONGEST: usize = 128;
+    let is_mixed = |word: &str| has_digit(word) && word.bytes().any(|byte| byte.is_ascii_alphabetic());
+    value.len() <= LONGEST
+        && value.contains(' ')
+        && !value.contains(['$', '<', '{', '('])
+        && value.split(' ').any(is_mixed)
+}
+
 /// Nothing but words of a form or of code, in any spelling: `user_password`, `newToken`.
 pub(super) fn is_words(value: &str) -> bool {
     // `Password1!` is a password; `@password` is a variable.

@@ -174,3 +174,22 @@ fn hostile_texts_take_linear_time() {
     let noise = format!("{} {}", signs(1, HEX, 500_000), signs(2, BASE64, 500_000));
     assert_eq!(redactor.text(&noise).text, noise);
 }
+
+#[test]
+fn a_quoted_phrase_after_a_secrets_name_and_a_whole_cookie_are_masked() {
+    let redactor = redactor();
+    let sid = signs(9, super::fakes::WORD, 32);
+    for text in [
+        "PASSWORD='my s3cret pass'".to_owned(),
+        "export SERVICE_API_KEY=\"abc def ghi99\"".to_owned(),
+        format!("Cookie: sid={sid}; zzz=9dKs82hdj2Hs82jdK2s1"),
+    ] {
+        let redacted = redactor.text(&text).text.into_owned();
+        for secret in ["s3cret", "ghi99", &sid[..8], "9dKs82hd"] {
+            assert!(!redacted.contains(secret), "{redacted}");
+        }
+    }
+    for text in ["TITLE='my s3cret pass'", "PASSWORD_HINT=\"at least 8 characters\"", "TOKEN=\"$A and $B2\""] {
+        assert_eq!(redactor.text(text).text, text);
+    }
+}

@@ -83,7 +83,7 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "cookie",
-        keywords: &["cookie:", "cookie\":", "cookie\\\":", "cookie':"],
+        keywords: &["cookie"],
         by: By::Pattern(
             r#"(?i:cookie)[\\"']{0,4}:[ ]?[\\"']{0,4}(?<secret>[A-Za-z0-9_.%!*+~-]{1,64}=[^\s"'\\;,<>${}][^\r\n"'\\<>]*)"#,
         ),
