@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::files::Files;
-use super::{Engine, Style, fields};
+use super::{Engine, Style, fields, shell};
 use crate::model::json;
 
 /// The rule that such content is found by.
@@ -21,18 +21,28 @@ const MAX_CALLS: usize = 100_000;
 const MAX_COMMAND_BYTES: usize = 64 * 1024;
 
 /// Of calls and of their results.
-const CALL_IDS: &[&str] =
-    &["tool_use_id", "call_id", "callId", "toolCallId", "tool_call_id", "toolUseId", "toolUseID", "id"];
+const CALL_IDS: &[&str] = &[
+    "tool_use_id",
+    "call_id",
+    "callId",
+    "toolCallId",
+    "tool_call_id",
+    "toolUseId",
+    "toolUseID",
+    "id",
+    "parentToolUseID",
+];
 
 /// What a call was made with.
-const INPUTS: &[&str] = &["input", "arguments", "args", "parameters", "rawInput", "function", "action", "command"];
+const INPUTS: &[&str] =
+    &["input", "arguments", "args", "parameters", "rawInput", "function", "action", "command", "cmd"];
 
 /// What came of a call.
 #[rustfmt::skip]
 const RESULTS: &[&str] = &[
     "output", "content", "result", "response", "stdout", "stderr", "aggregated_output", "formatted_output", "error",
     "errorText", "resultDisplay", "returnDisplay", "responseParts", "llmContent", "rawOutput", "toolUseResult",
-    "toolCallResult", "preliminary", "changes",
+    "toolCallResult", "preliminary", "changes", "data",
 ];
 
 /// Beside a record's message: a copy of the result for people.
@@ -153,7 +163,7 @@ impl Search<'_> {
 
     fn object(&mut self, map: &Map<String, Value>, pointer: &mut String, depth: usize) {
         let names_file = self.names_file(map);
-        let is_result = call_id(map).is_some_and(|id| self.calls.ids.contains(&id)) || self.is_call_on_file(map);
+        let is_result = self.is_of_call(map) || self.is_call_on_file(map);
         for (key, value) in map {
             let is_label = is_label(key) || is_path(key, value);
             let is_content = names_file && !is_label && (depth > 0 || CONTENTS.contains(&key.as_str()));
@@ -162,8 +172,8 @@ impl Search<'_> {
             let hides = is_content || is_output || !is_label && self.files().is_sensitive(key) && key.contains('.');
             within(pointer, key, |pointer| match value {
                 value if hides => self.hide(value, pointer),
-                Value::String(command) if is_result && matches!(key.as_str(), "command" | "cmd") => {
-                    self.command(command, pointer);
+                value if matches!(key.as_str(), "command" | "cmd" | "script" | "commands") => {
+                    self.command(value, pointer, depth + 1);
                 }
                 value => self.value(value, pointer, depth + 1),
             });
@@ -171,7 +181,22 @@ impl Search<'_> {
     }
 
     fn names_file(&self, map: &Map<String, Value>) -> bool {
+        // An attachment has a name beside its content; a call's name is its tool's.
+        let is_attachment = || {
+            ["content", "data", "url"].iter().any(|key| map.contains_key(*key))
+                && !INPUTS.iter().any(|key| map.contains_key(*key))
+        };
         map.iter().any(|(key, value)| is_path_key(key) && self.is_file(value))
+            || map.get("name").is_some_and(|name| self.is_file(name)) && is_attachment()
+    }
+
+    /// Whether one of an object's ids is a sensitive call's: progress has an id of its own beside it.
+    fn is_of_call(&self, map: &Map<String, Value>) -> bool {
+        let ids = &self.calls.ids;
+        let is_its = |id: &str| ids.contains(id) || id.strip_suffix("-result").is_some_and(|id| ids.contains(id));
+        !ids.is_empty()
+            && (CALL_IDS.iter().any(|key| map.get(*key).and_then(Value::as_str).is_some_and(is_its))
+                || call_id(map).is_some_and(|id| ids.contains(&id)))
     }
 
     /// Replaces every string of a value that is content.
@@ -205,18 +230,96 @@ impl Search<'_> {
         if text.starts_with('{')
             && let Some(inner @ Value::Object(_)) = json::parse_bytes(text.as_bytes())
         {
-            let mut search = Search {
-                engine: self.engine,
-                style: self.style,
-                calls: &mut *self.calls,
-                replaced: Replaced::new(),
-                has_result: false,
-            };
-            search.value(&inner, &mut String::new(), 1);
-            let replaced = search.replaced;
-            return (!replaced.is_empty()).then(|| super::json::replace_strings(text, &replaced));
+            return self.json(text, &inner);
         }
-        self.sections(text)
+        let mut new = None;
+        for step in [Self::sections, Self::tags, Self::found_lines] {
+            new = step(self, new.as_deref().unwrap_or(text)).or(new);
+        }
+        self.json_lines(new.as_deref().unwrap_or(text)).or(new)
+    }
+
+    fn json(&mut self, text: &str, inner: &Value) -> Option<String> {
+        let mut search = Search {
+            engine: self.engine,
+            style: self.style,
+            calls: &mut *self.calls,
+            replaced: Replaced::new(),
+            has_result: false,
+        };
+        search.value(inner, &mut String::new(), 1);
+        let replaced = search.replaced;
+        (!replaced.is_empty()).then(|| super::json::replace_strings(text, &replaced))
+    }
+
+    /// Objects of JSON that are lines of a text.
+    fn json_lines(&mut self, text: &str) -> Option<String> {
+        let (mut out, mut has_hidden) = (String::new(), false);
+        if !text.contains("\n{") && !text.starts_with('{') {
+            return None;
+        }
+        for line in text.split_inclusive('\n') {
+            let inner = line.starts_with('{').then(|| json::parse_bytes(line.trim_end().as_bytes())).flatten();
+            let new = inner.filter(Value::is_object).and_then(|inner| self.json(line, &inner));
+            has_hidden |= new.is_some();
+            out.push_str(new.as_deref().unwrap_or(line));
+        }
+        has_hidden.then_some(out)
+    }
+
+    /// `<file path=".env">…</file>`, as prompts have it.
+    fn tags(&self, text: &str) -> Option<String> {
+        let (mut out, mut at, mut from) = (String::new(), 0, 0);
+        while let Some(start) = text[from..].find('<').map(|start| from + start) {
+            from = start + 1;
+            let tag = ["file", "document"].iter().find(|tag| text[from..].starts_with(**tag));
+            let Some((tag, end)) = tag.zip(text[from..].find(['>', '\n'])) else { continue };
+            let inside = from + end + 1;
+            let is_ours =
+                text[from..inside].split(['"', '\'']).skip(1).step_by(2).any(|it| self.files().is_sensitive(it));
+            if !is_ours || !text[..inside].ends_with('>') {
+                continue;
+            }
+            let close = text[inside..].find(&format!("</{tag}")).map_or(text.len(), |end| inside + end);
+            if let Some(masked) = shell::Judge::mask(self, text[inside..close].trim_matches('\n')) {
+                let line_end = if text[inside..close].starts_with('\n') { "\n" } else { "" };
+                out.extend([&text[at..inside], line_end, &masked, line_end]);
+                at = close;
+            }
+            from = close;
+        }
+        (at > 0).then(|| out + &text[at..])
+    }
+
+    /// Lines that a search found in such a file: `.env:1:…`, or `.env-1-…` for those around them.
+    fn found_lines(&self, text: &str) -> Option<String> {
+        let (mut out, mut has_hidden) = (String::new(), false);
+        for line in text.split_inclusive('\n') {
+            let (start, content) = match self.found_at(line) {
+                Some(at) => (&line[..at], line[at..].trim_end_matches('\n')),
+                None => (line, ""),
+            };
+            out.push_str(start);
+            match shell::Judge::mask(self, content) {
+                Some(masked) => {
+                    has_hidden = true;
+                    out.push_str(&masked);
+                }
+                None => out.push_str(content),
+            }
+            out.push_str(&line[start.len() + content.len()..]);
+        }
+        has_hidden.then_some(out)
+    }
+
+    fn found_at(&self, line: &str) -> Option<usize> {
+        const MOST_SIGNS: usize = 16;
+        line.match_indices([':', '-']).take(MOST_SIGNS).find_map(|(at, sign)| {
+            let rest = &line[at + 1..];
+            let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+            let is_found = digits > 0 && rest[digits..].starts_with(sign) && self.files().is_sensitive(&line[..at]);
+            (is_found && !line[..at].contains(' ')).then_some(at + 1 + digits + 1)
+        })
     }
 
     /// The text of a patch, or of a prompt with mentioned files, without the lines that belong to a sensitive file.
@@ -253,50 +356,26 @@ impl Search<'_> {
         has_hidden.then_some(out)
     }
 
-    /// What a command writes into a sensitive file: its here-documents and quoted texts.
-    fn command(&mut self, command: &str, pointer: &str) {
-        let Some(target) = command.find('>').filter(|_| command.len() <= MAX_COMMAND_BYTES) else { return };
-        let mut masked = String::with_capacity(command.len());
-        let mut rest = command;
-        if let Some(at) = command.find("<<") {
-            // A here-document: its lines up to its mark.
-            let start = command[at..].find('\n').map_or(command.len(), |end| at + end + 1);
-            let mark: String = command[at + 2..start]
-                .trim_start_matches('-')
-                .trim()
-                .chars()
-                .filter(|c| c.is_alphanumeric() || *c == '_')
-                .collect();
-            let end = command[start..]
-                .lines()
-                .scan(start, |at, line| {
-                    let here = *at;
-                    *at += line.len() + 1;
-                    Some((here, line.trim() == mark))
-                })
-                .find(|(_, is_end)| *is_end)
-                .map_or(command.len(), |(at, _)| at);
-            let body = &command[start..end];
-            if !body.trim().is_empty() && !is_masked(body.trim()) {
-                masked.push_str(&command[..start]);
-                self.engine.write_placeholder(&mut masked, RULE, Some(body), self.style);
-                masked.push('\n');
-                rest = &command[end..];
-            }
-        } else if let Some(quote) = command[..target].find(['"', '\'']) {
-            let sign = &command[quote..=quote];
-            let inside = quote + 1;
-            if let Some(end) = command[inside..target].rfind(sign).map(|end| inside + end)
-                && !is_masked(&command[inside..end])
-                && end > inside
+    /// What commands write into sensitive files: a script, or the words of one, of which the last is a script.
+    fn command(&mut self, command: &Value, pointer: &mut String, depth: usize) {
+        match command {
+            // A patch or JSON as a word of its own is no script.
+            Value::String(script)
+                if script.len() <= MAX_COMMAND_BYTES
+                    && !["*** ", "--- ", "diff ", "{"].iter().any(|start| script.starts_with(start)) =>
             {
-                masked.push_str(&command[..inside]);
-                self.engine.write_placeholder(&mut masked, RULE, Some(&command[inside..end]), self.style);
-                rest = &command[end..];
+                if self.files().may_be_named_in(script.as_bytes())
+                    && let Some(masked) = shell::masked(script, self)
+                {
+                    self.replaced.insert(pointer.clone(), masked);
+                }
             }
-        }
-        if !masked.is_empty() {
-            self.replaced.insert(pointer.to_owned(), masked + rest);
+            Value::Array(words) => {
+                for (index, word) in words.iter().enumerate() {
+                    within(pointer, &index.to_string(), |pointer| self.command(word, pointer, depth + 1));
+                }
+            }
+            other => self.value(other, pointer, depth),
         }
     }
 
@@ -315,8 +394,10 @@ impl Search<'_> {
             Value::String(text) if text.len() > MAX_COMMAND_BYTES && !is_command => {
                 section_paths(text).any(|path| self.files().is_sensitive(path))
             }
-            Value::String(text) if is_command => words(text).any(|word| self.files().is_sensitive(word)),
-            Value::String(text) if is_path_key(key) => self.files().is_sensitive(text),
+            Value::String(text) if is_command => self.is_command_on_file(text),
+            Value::String(text) if is_path_key(key) || is_choice_key(key) => {
+                self.files().is_sensitive(text.trim_end_matches('*'))
+            }
             Value::String(text) if INPUTS.contains(&key) || is_patch_key(key) => {
                 let inner = text.starts_with('{').then(|| json::parse_bytes(text.as_bytes())).flatten();
                 inner.is_some_and(|inner| self.touches("", &inner, depth + 1))
@@ -330,6 +411,15 @@ impl Search<'_> {
         }
     }
 
+    fn is_command_on_file(&self, command: &str) -> bool {
+        // `cd ~/.ssh && cat id_work`
+        let mut is_in_ssh = false;
+        words(command).any(|word| {
+            is_in_ssh |= word.trim_end_matches('/').ends_with(".ssh");
+            self.files().is_sensitive(word) || is_in_ssh && word.starts_with("id_") && !word.ends_with(".pub")
+        }) || section_paths(command).any(|path| self.files().is_sensitive(path))
+    }
+
     fn is_file(&self, value: &Value) -> bool {
         match value {
             Value::String(path) => self.files().is_sensitive(path),
@@ -338,6 +428,25 @@ impl Search<'_> {
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
         }
+    }
+}
+
+impl shell::Judge for Search<'_> {
+    fn is_sensitive(&self, path: &str) -> bool {
+        self.files().is_sensitive(path)
+    }
+
+    fn mask(&self, text: &str) -> Option<String> {
+        if text.trim().is_empty() || is_masked(text.trim()) {
+            return None;
+        }
+        let mut masked = String::new();
+        self.engine.write_placeholder(&mut masked, RULE, Some(text), self.style);
+        Some(masked)
+    }
+
+    fn patch(&self, text: &str) -> Option<String> {
+        self.sections(text)
     }
 }
 
@@ -367,6 +476,11 @@ fn is_path_key(key: &str) -> bool {
         || matches!(key.as_str(), "file" | "files" | "target_file" | "targetfile" | "trackedfiles")
 }
 
+/// Which files a search looks into: beside it is no content, but the result is some.
+fn is_choice_key(key: &str) -> bool {
+    matches!(key, "glob" | "include" | "includes" | "target" | "targets")
+}
+
 /// Whether this is a path, or several; an object under such a key has a path and more.
 fn is_path(key: &str, value: &Value) -> bool {
     is_path_key(key) && !value.is_object()
@@ -391,7 +505,7 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
     };
     command
         .split(is_between)
-        .map(|word| word.trim_end_matches(['*', ':']))
+        .map(|word| word.trim_end_matches(['*', ':', '{']))
         .filter(|word| word.contains(['.', '/', '_']))
 }
 
@@ -430,7 +544,10 @@ fn section(line: &str) -> Option<Section<'_>> {
     if is_end {
         return Some(Section::End);
     }
-    // Claude Code tells the model of a mentioned file in words.
+    // Claude Code tells the model of a mentioned file in words, and of a file that changed.
+    if let Some((path, _)) = line.split_once("Note: ").and_then(|(_, rest)| rest.split_once(" was modified")) {
+        return Some(Section::Of(path));
+    }
     let named = line.strip_prefix("Called the Read tool with the following input: ")?;
     let path = named.split("\"file_path\":\"").nth(1)?.split('"').next()?;
     Some(Section::Of(path))

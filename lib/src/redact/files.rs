@@ -8,12 +8,12 @@ use super::RuleError;
 /// Patterns of the file's name, or of the end of its path.
 #[rustfmt::skip]
 const SENSITIVE: &[&str] = &[
-    ".env", ".env.*", "*.env", ".envrc", "credentials.json", "credentials.y*ml", "client_secret*.json",
+    ".env", ".env.*", ".env-*", ".env_*", "*.env", ".envrc", "credentials.json", "credentials.y*ml", "client_secret*.json",
     "service-account*.json", "service_account*.json", "secrets.y*ml", "secrets.json", "secrets.toml",
     "secrets.env", "secret.y*ml", "*.secrets", ".ssh/id_*", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "*.pem",
     "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", ".npmrc", ".netrc", "_netrc", ".pypirc",
     ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd", ".aws/credentials", ".docker/config.json",
-    ".kube/config", "kubeconfig", "*.kubeconfig", "kubeconfig.y*ml", ".cargo/credentials",
+    ".kube/config", "kubeconfig", "*.kubeconfig", "*kubeconfig*.y*ml", ".cargo/credentials",
     ".cargo/credentials.toml", ".gem/credentials", ".config/gcloud/**", ".config/gh/hosts.yml",
     "gcloud/application_default_credentials.json", "terraform.tfvars", "*.auto.tfvars", ".vault-token",
     ".terraformrc", "master.key", ".s3cfg", ".boto", "wp-config.php", ".dockercfg", ".dockerconfigjson", "etc/shadow",
@@ -23,7 +23,7 @@ const SENSITIVE: &[&str] = &[
 #[rustfmt::skip]
 const OPEN: &[&str] = &[
     ".env.example", ".env.sample", ".env.template", ".env.dist", ".env.*.example", "*.env.example", "*.env.sample",
-    "*.example", "*.sample", "*.pub", ".env.d.ts", "*.env.js", "*.env.ts",
+    "*.example", "*.sample", "*.pub", ".env.d.ts", ".env?example", ".env?sample", ".env?template", ".env?dist", "*.env.js", "*.env.ts",
 ];
 
 /// A longer text is no path.
@@ -152,6 +152,10 @@ mod tests {
             "~/.netrc",
             "/home/ada/.aws/credentials",
             "kubeconfig",
+            ".env-prod",
+            ".env_prod",
+            ".envrc",
+            "my-kubeconfig-dev.yaml",
             "~/.kube/config",
             "a.tide",
             "x/vault/deep/file",
@@ -161,6 +165,8 @@ mod tests {
         for path in [
             ".env.example",
             ".env.sample",
+            ".env-example",
+            ".env_template",
             "src/environment.ts",
             "id_ed25519.pub",
             "README.md",

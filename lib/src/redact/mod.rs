@@ -37,6 +37,7 @@ mod json;
 mod stream;
 mod files;
 mod by_file;
+mod shell;
 mod document;
 mod custom;
 

@@ -114,3 +114,72 @@ fn other_files_calls_and_words_stay() {
     let results = json!({"message": {"content": [{"type": "tool_result", "tool_use_id": "t3", "content": CONTENT}]}});
     check_unchanged(&[other, results]);
 }
+
+/// Every way in which a shell writes a file.
+#[test]
+fn what_a_shell_wrote() {
+    for (script, stays) in [
+        (format!("cat > .env <<EOF\nA={CONTENT}\nEOF\nls"), "EOF\\nls"),
+        (format!("tee .env <<EOF\nA={CONTENT}\nEOF"), "tee .env <<EOF"),
+        (format!("printf '{CONTENT}' | tee .env"), "| tee .env"),
+        (format!("sed -i 's/A=.*/A={CONTENT}/' .env"), "sed -i '["),
+        (format!("echo A={CONTENT} > .env"), "> .env"),
+        (format!("ls 2>/dev/null; echo 'A={CONTENT}' > .env"), "ls 2>/dev/null; echo '["),
+        (format!("echo 'hi' > a.txt; echo 'A={CONTENT}' > .env"), "echo 'hi' > a.txt; echo '["),
+        (format!("echo 'A={CONTENT}' > .env && echo 'B={CONTENT}' >> .env"), "&& echo '["),
+        (format!("cat > a <<A\nstays\nA\ncat > .env <<B\n{CONTENT}\nB\ncat >> .env <<C\n{CONTENT}\nC"), "stays"),
+        (
+            format!(
+                "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: a\n+stays\n*** Add File: .env\n+{CONTENT}\n*** End Patch\nEOF"
+            ),
+            "+stays",
+        ),
+        (format!("git apply <<'EOF'\n--- a/.env\n+++ b/.env\n+{CONTENT}\nEOF"), "+++ b/.env"),
+        (format!("python3 -c \"open('.env','w').write('A={CONTENT}')\""), "open('.env','w').write('["),
+        (format!("bash -c \"echo 'A={CONTENT}' > .env\""), "> .env"),
+    ] {
+        check_hidden(&[json!({"id": "c", "name": "bash", "input": {"command": script}})], &[stays]);
+        check_hidden(&[json!({"id": "c", "name": "bash", "input": {"cmd": script}})], &[".env"]);
+        check_hidden(
+            &[json!({"call_id": "c", "arguments": json!({"command": ["bash", "-lc", script]}).to_string()})],
+            &[".env"],
+        );
+        check_hidden(&[json!({"call_id": "c", "arguments": json!({"cmd": script}).to_string()})], &[".env"]);
+    }
+    for script in
+        ["cat README.md", "ls -la", "grep env src/", "echo hi > a.txt", "cat .env > /dev/null", "cp .env b.txt"]
+    {
+        check_unchanged(&[json!({"id": "c", "name": "bash", "input": {"command": script}})]);
+    }
+}
+
+#[test]
+fn reads_by_search_mention_and_progress() {
+    for input in [
+        json!({"pattern": "KEY", "glob": ".env*"}),
+        json!({"pattern": "KEY", "include": ".env"}),
+        json!({"paths": ["a", ".env"]}),
+        json!({"command": "cat .env{,.local}"}),
+        json!({"command": "cd ~/.ssh && cat id_work"}),
+        json!({"file_path": ".env-prod"}),
+    ] {
+        let call = json!({"type": "tool_use", "id": "toolu_1", "name": "x", "input": input});
+        for result in [
+            json!({"tool_use_id": "toolu_1", "content": CONTENT}),
+            json!({"id": "toolu_1-result", "result": CONTENT}),
+            json!({"type": "progress", "toolUseID": "bash-progress-0", "parentToolUseID": "toolu_1", "data": {"type": "bash_progress", "output": CONTENT}}),
+        ] {
+            check_hidden(&[call.clone(), result], &["toolu_1"]);
+        }
+    }
+    for text in [
+        format!("a.rs:1:stays\n.env:1:{CONTENT}\n.env-2-{CONTENT}\n"),
+        format!("stays @.env\n{{\"path\":\".env\",\"content\":\"{CONTENT}\"}}"),
+        format!("stays <file path=\".env\">\n{CONTENT}\n</file> x"),
+        format!("stays\nNote: /p/.env was modified, either by the user or by a linter.\n1\t{CONTENT}\n"),
+    ] {
+        check_hidden(&[json!({"role": "user", "content": text})], &["stays", ".env"]);
+    }
+    check_hidden(&[json!({"parts": [{"name": ".env", "content": CONTENT}]})], &[".env"]);
+    check_unchanged(&[json!({"role": "user", "content": "I put it in .env: harbour, see <file> and .env-files"})]);
+}
