@@ -3,6 +3,7 @@
 //! It is found by the shape of the JSON, as all agents write it: an object that names a file beside its content, a call whose
 //! input names a file or a command with one, and the result that has the call's id, often some lines later. Paths and calls stay.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
@@ -96,7 +97,15 @@ impl SensitiveCalls {
                 record.get(key).into_iter().for_each(|copy| search.hide(copy, &mut format!("/{key}")));
             }
         }
-        search.replaced
+        let mut replaced = search.replaced;
+        // Only a part of a string may be the file's: the other rules judge what is left of it.
+        for (pointer, text) in replaced.iter_mut().filter(|(_, text)| !is_masked(text)) {
+            let key = pointer.rsplit('/').find(|key| !key.bytes().all(|byte| byte.is_ascii_digit()));
+            if let Cow::Owned(new) = engine.value(key, text, style).text {
+                *text = new;
+            }
+        }
+        replaced
     }
 }
 
@@ -269,11 +278,14 @@ impl Search<'_> {
 
     /// `<file path=".env">…</file>`, as prompts have it.
     fn tags(&self, text: &str) -> Option<String> {
+        const MAX_TAG_BYTES: usize = 4096;
         let (mut out, mut at, mut from) = (String::new(), 0, 0);
         while let Some(start) = text[from..].find('<').map(|start| from + start) {
             from = start + 1;
             let tag = ["file", "document"].iter().find(|tag| text[from..].starts_with(**tag));
-            let Some((tag, end)) = tag.zip(text[from..].find(['>', '\n'])) else { continue };
+            let Some(tag) = tag else { continue };
+            let mut start = text.as_bytes()[from..].iter().take(MAX_TAG_BYTES);
+            let Some(end) = start.position(|byte| matches!(byte, b'>' | b'\n')) else { continue };
             let inside = from + end + 1;
             let is_ours =
                 text[from..inside].split(['"', '\'']).skip(1).step_by(2).any(|it| self.files().is_sensitive(it));
@@ -545,7 +557,8 @@ fn section(line: &str) -> Option<Section<'_>> {
         return Some(Section::End);
     }
     // Claude Code tells the model of a mentioned file in words, and of a file that changed.
-    if let Some((path, _)) = line.split_once("Note: ").and_then(|(_, rest)| rest.split_once(" was modified")) {
+    let told = line.strip_prefix("<system-reminder>").unwrap_or(line).strip_prefix("Note: ");
+    if let Some((path, _)) = told.and_then(|told| told.split_once(" was modified")) {
         return Some(Section::Of(path));
     }
     let named = line.strip_prefix("Called the Read tool with the following input: ")?;

@@ -183,3 +183,24 @@ fn reads_by_search_mention_and_progress() {
     check_hidden(&[json!({"parts": [{"name": ".env", "content": CONTENT}]})], &[".env"]);
     check_unchanged(&[json!({"role": "user", "content": "I put it in .env: harbour, see <file> and .env-files"})]);
 }
+
+/// Broken scripts do not break us, and other rules still see what is not the file's.
+#[test]
+fn broken_scripts_and_other_secrets() {
+    for script in [
+        "> .env \"",
+        "echo é\\é > .env '",
+        "cat > .env <<",
+        "cat <<EOF > .env",
+        "a \\",
+        "<<<'é' tee .env $(",
+        "\"é > .env",
+        "# .env",
+        ">&>|.env &>",
+    ] {
+        redacted(&[json!({"id": "c", "input": {"command": script}})]);
+    }
+    let both = format!("export PASSWORD=tide-4-morning-9; echo '{CONTENT}' > .env");
+    let shown = redacted(&[json!({"id": "c", "input": {"command": both}})])[0].to_string();
+    assert!(!shown.contains("tide-4") && !shown.contains("harbour"), "{shown}");
+}
