@@ -416,3 +416,96 @@ fn an_id_that_is_a_secret_is_not_printed() {
     let refused = redact(&env, &[path.to_str().unwrap(), "--in-place", "--yes"]);
     assert!(refused.code == 2 && refused.err.contains("its records differ"), "{}", refused.all());
 }
+
+#[test]
+fn what_an_agent_keeps_under_the_sessions_id_is_cleaned_too() {
+    let env = TestEnv::new();
+    let (log, text) = leak(&env, SESSIONS[1]);
+    let (own, id) = (log.with_extension(""), log.file_stem().unwrap().to_str().unwrap());
+    let sub_agent = own.join("subagents/agent-1.jsonl");
+    let result = own.join("tool-results/1.txt");
+    let todos = env.home().join(format!(".claude/todos/{id}-agent-{id}.json"));
+    let others = env.home().join(".claude/todos/another-agent-another.json");
+    put(&sub_agent, &text);
+    put(&result, format!("use {}\n", token()));
+    put(&todos, format!("[{{\"content\": \"use {}\"}}]", token()));
+    put(&others, format!("[{{\"content\": \"use {}\"}}]", token()));
+    let rows = redact(&env, &[id, "--json"]).json();
+    let with_secrets = rows.as_array().unwrap().iter().filter(|row| row["masked"] == 1).count();
+    assert_eq!(with_secrets, 4, "{rows}");
+    // Each file once, and a sub-agent's session with the ids of its records.
+    let all = redact(&env, &[env.home().join(".claude/projects").to_str().unwrap(), "--json"]).json();
+    let of_sub_agent: Vec<&Value> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["path"].as_str().unwrap().contains("subagents"))
+        .collect();
+    assert!(of_sub_agent.len() == 1 && of_sub_agent[0]["findings"][0]["record"].is_string(), "{all}");
+    age(&result, Duration::from_secs(10));
+    assert_eq!(redact(&env, &[id, "--in-place", "--yes"]).code, 2);
+    age(&result, Duration::from_secs(3600));
+    let done = redact(&env, &[id, "--in-place", "--yes"]);
+    assert_eq!((done.code, notes(&env).len()), (0, 4), "{}", done.all());
+    for path in [log, sub_agent, result, todos] {
+        assert!(!fs::read_to_string(&path).unwrap().contains(&token()), "{}", path.display());
+    }
+    assert!(fs::read_to_string(others).unwrap().contains(&token()));
+}
+
+#[test]
+fn a_check_exits_with_1_for_findings_only() {
+    let env = TestEnv::new();
+    fs::create_dir_all(env.work().join("empty")).unwrap();
+    let empty = redact(&env, &["--check", "./empty"]);
+    assert!(empty.code == 0 && empty.err.contains("an empty directory"), "{}", empty.all());
+    let unknown = redact(&env, &["--check", "0badc0de"]);
+    assert!(unknown.code == 2 && unknown.err.contains("hint: "), "{}", unknown.all());
+    put(&env.work().join("plain/a.txt"), "a");
+    assert_eq!(redact(&env, &["--check", "./plain"]).code, 2);
+}
+
+#[test]
+fn a_file_that_is_a_secret_as_a_whole_is_a_finding() {
+    let env = TestEnv::new();
+    put(&env.work().join(".env"), "# COLOUR=red\nexport HARBOUR=brest\r\n\nEMPTY=\n");
+    put(&env.work().join(".env.example"), "HARBOUR=brest\n");
+    put(&env.work().join("open.env"), "A=\"one\ntwo=three\"\n");
+    put(&env.work().join("empty.env"), "");
+    let found = redact(&env, &[".env", "--json"]).json();
+    assert_eq!(found[0]["findings"], json!([{"rule": "file", "line": 1, "pointer": "", "count": 1}]), "{found}");
+    let code = |name: &str| redact(&env, &["--check", name]).code;
+    assert_eq!((code(".env"), code(".env.example"), code("empty.env")), (1, 0, 0));
+    let piped = redact(&env, &[".env", "-o", "-"]);
+    assert!(piped.code == 0 && piped.out.contains("export HARBOUR=[REDACTED:file:"), "{}", piped.all());
+    assert!(piped.out.ends_with("]\r\n\nEMPTY=\n") && !piped.out.contains("brest") && !piped.out.contains("red\n"));
+    for args in [&["open.env", "-o", "-"][..], &[".env", "--in-place", "--yes"]] {
+        let refused = redact(&env, args);
+        assert!(refused.code == 2 && refused.err.contains("secret as a whole"), "{}", refused.all());
+        assert!(refused.err.contains("hint: "), "{}", refused.all());
+    }
+    let packed = redact(&env, &[".env.example", "-o", "y.jsonl.gz"]);
+    assert!(packed.code == 2 && packed.err.contains("--output y.jsonl\n"), "{}", packed.all());
+}
+
+#[test]
+fn blobs_with_true_bytes_are_named() {
+    let env = TestEnv::new();
+    let native = prompt(&env, "one", "Go.");
+    let bytes = format!("key {}", token());
+    // The BLAKE3 hash of these bytes, and a Zstandard frame with one block that is not compressed.
+    let name = "dfa31ea0da7debbb43e4f9cd2e6d6f3c856554f32f418d7ad2c9f96d788aef81";
+    let length = u8::try_from(bytes.len()).unwrap();
+    let head = [0x28, 0xb5, 0x2f, 0xfd, 0x20, length, (length << 3) | 1, length >> 5, 0];
+    let blobs = env.home().join(".sage/blobs");
+    put(&blobs.join(&name[..2]).join(name), [&head, bytes.as_bytes()].concat());
+    let snapshot = json!({"type": "file_history_snapshot", "uuid": "f1", "parentUuid": null, "sessionId": "one", "timestamp": "2026-11-15T10:00:00Z",
+        "snapshot": {"trackedFileBackups": {"a.txt": {"blob": name}}}});
+    put(&native.with_file_name("snapshots.jsonl"), format!("{snapshot}\n"));
+    for args in [&["native:one"][..], &["native:one", "--in-place", "--yes"]] {
+        let ran = redact(&env, args);
+        let said =
+            "1 snapshot keeps the true bytes of files with secrets in blobs, so that undo works: $HOME/.sage/blobs";
+        assert!(ran.code == 0 && ran.err.contains(said), "{}", ran.all());
+    }
+}

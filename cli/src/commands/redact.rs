@@ -104,18 +104,25 @@ impl Scan {
 pub(crate) fn run(args: &RedactArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let is_writing = args.in_place || args.output.is_some();
     let redactor = if is_writing { redaction::for_cleaning(ctx)? } else { redaction::for_reading(ctx)? };
-    let (targets, mut has_failed) = targets::find(&args.targets, global, ctx)?;
+    let (targets, mut has_failed) = targets::find(&args.targets, args.check, global, ctx)?;
     if let Some(output) = &args.output {
         return copy(output, args, targets, &redactor, ctx);
     }
     let is_only = targets.len() == 1;
     let mut scans = Vec::new();
     let mut known = HashSet::new();
+    // A sub-agent's session that was named, too, has its own rows.
+    let logs: HashSet<PathBuf> = targets.iter().filter_map(Target::log).cloned().collect();
     for scanned in scan(targets, &redactor, ctx) {
         match scanned {
             Ok(mut scan) => {
                 // Some sessions share a sidecar.
-                scan.files.retain(|file| file.path == "-" || known.insert(file.path.clone()));
+                let log = scan.target.log().cloned();
+                let is_anothers = |path: &Path| log.as_deref() != Some(path) && logs.contains(path);
+                scan.files.retain(|file| {
+                    let mut is_new = || !is_anothers(Path::new(&file.path)) && known.insert(file.path.clone());
+                    file.path == "-" || is_new()
+                });
                 scans.push(scan);
             }
             Err(error) if is_only => return Err(error.into()),
@@ -135,11 +142,35 @@ pub(crate) fn run(args: &RedactArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         ctx.print_json(&files)?;
     }
     has_failed |= !cleaned?;
+    if !args.check {
+        note_blobs(&scans, &redactor, ctx)?;
+    }
     let has_findings = scans.iter().any(Scan::has_findings);
     Ok(match (has_failed, has_findings && args.check) {
         (true, _) => ExitCode::from(FAILED),
         (false, true) => ExitCode::from(FOUND_PROBLEMS),
         (false, false) => ExitCode::SUCCESS,
+    })
+}
+
+/// Says which snapshots still have secrets: undo needs the true bytes.
+fn note_blobs(scans: &[Scan], redactor: &Redactor, ctx: &mut Ctx) -> Result<(), Failure> {
+    let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
+    for scan in scans {
+        let Target::Session(source) = &scan.target else { continue };
+        if let Some((folder, count)) = clean_copy::snapshots_with_secrets(source, redactor, ctx.now) {
+            *folders.entry(folder).or_default() += count;
+        }
+    }
+    if !folders.is_empty() {
+        ctx.out.flush()?;
+    }
+    folders.into_iter().try_for_each(|(folder, count)| {
+        let (keep, folder) = (if count == 1 { "keeps" } else { "keep" }, folder.display());
+        let snapshots = plural(count as u64, "snapshot");
+        ctx.note(&format!(
+            "{snapshots} {keep} the true bytes of files with secrets in blobs, so that undo works: {folder}"
+        ))
     })
 }
 
@@ -234,7 +265,7 @@ fn clean_all(scans: &mut [Scan], args: &RedactArgs, redactor: &Redactor, ctx: &m
     ctx.check_home(ctx.home.data(), "XDG_DATA_HOME or SCROLLBACK_HOME")?;
     let mut wanted = Vec::new();
     for scan in scans.iter_mut().filter(|scan| scan.has_findings()) {
-        let files = files_to_clean(scan)?;
+        let files = files_to_clean(scan, redactor)?;
         if let Some(log) = scan.target.log() {
             drop(clean_copy::quiet(log, &host)?);
         }
@@ -267,7 +298,7 @@ fn clean_all(scans: &mut [Scan], args: &RedactArgs, redactor: &Redactor, ctx: &m
 }
 
 /// The files of a target that have secrets. The description of an original goes with it.
-fn files_to_clean(scan: &Scan) -> Result<Vec<SecretFile>, Failure> {
+fn files_to_clean(scan: &Scan, redactor: &Redactor) -> Result<Vec<SecretFile>, Failure> {
     let has_findings = |path: &Path| scan.files.iter().any(|file| file.masked > 0 && Path::new(&file.path) == path);
     match &scan.target {
         Target::Session(source) => {
@@ -281,6 +312,10 @@ fn files_to_clean(scan: &Scan) -> Result<Vec<SecretFile>, Failure> {
             let is_wanted =
                 |file: &SecretFile| if is_original(file) { drops_original } else { has_findings(&file.path) };
             Ok(files.into_iter().filter(is_wanted).collect())
+        }
+        Target::File(path) if redactor.is_sensitive_file(&path.to_string_lossy()) => {
+            let message = format!("{}: is a secret as a whole, and is not rewritten", path.display());
+            Err(Failure::new(FailureKind::Usage, message).hint("keep it out of the repository, or use --output FILE"))
         }
         Target::File(path) => Ok(vec![SecretFile::text(path)]),
         Target::Bytes { .. } => Err(Failure::new(FailureKind::Usage, "piped input has no place to be cleaned in")
@@ -351,6 +386,10 @@ fn copy(
         let failure = Failure::new(FailureKind::Usage, "standard output is a terminal");
         return Err(failure.hint("redirect it to a file or a program, or use --output FILE"));
     }
+    if output.extension().is_some_and(|ending| ending == "gz" || ending == "zst") {
+        let failure = Failure::new(FailureKind::Usage, format!("{}: a clean copy is not compressed", output.display()));
+        return Err(failure.hint(format!("drop the ending: --output {}", output.with_extension("").display())));
+    }
     let (Some(target), true) = (targets.pop(), targets.is_empty()) else {
         let failure = Failure::new(FailureKind::Usage, "--output writes a copy of one file");
         return Err(failure.hint("name one file or session"));
@@ -360,6 +399,12 @@ fn copy(
     files.truncate(1);
     let bytes = match target {
         Target::Bytes { bytes, .. } => clean_copy::clean_bytes(bytes, redactor)?,
+        Target::File(path) if redactor.is_sensitive_file(&path.to_string_lossy()) => {
+            clean_copy::clean_assignments(&path, redactor)?.ok_or_else(|| {
+                let message = format!("{}: is a secret as a whole, and has more than NAME=value lines", path.display());
+                Failure::new(FailureKind::Usage, message).hint("write an example file by hand")
+            })?
+        }
         Target::File(path) => clean_copy::clean_content(&SecretFile::text(&path), redactor)?,
         Target::Session(source) => {
             let all = SecretFile::of_session(&source);

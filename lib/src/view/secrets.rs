@@ -1,7 +1,8 @@
 //! Which secrets are in files: where each is, never what it is.
 //!
-//! A session's files are its log (several for Codex), the files beside it, and the original that a conversion kept. Compressed
-//! files are read as their content; of a database, each record is.
+//! A session's files are its log (several for Codex), the files beside it, the original that a conversion kept, and what its agent
+//! keeps elsewhere under the session's id: sub-agents' logs, saved results, task lists. Compressed files are read as their content; of
+//! a database, each record is.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -20,13 +21,19 @@ use crate::session::Session;
 use crate::session::read::files::{Contents, OpenFile, open_file};
 use crate::session::read::open::ReadOptions;
 use crate::session::read::packed::{self, Packing};
-use crate::session::read::source::Source;
+use crate::session::read::source::{COMPANION_LIMIT_BYTES, Source};
 
 /// A byte order mark, which is no part of the content.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
 /// The first of 256 characters for private use that nobody writes: the last plane's.
 const STAND_INS: u32 = 0x10_f000;
+
+/// Folders of a store in which an agent keeps files that are named after their session.
+const NAMED_AFTER_SESSIONS: [&str; 3] = ["todos", "tasks", "debug"];
+
+/// More files than any session has in its folders.
+const FURTHER_FILES_LIMIT: usize = 10_000;
 
 /// The secrets of one file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,6 +106,8 @@ pub enum FileRole {
     Sidecar,
     /// What a conversion kept, to restore the original.
     Original,
+    /// A sub-agent's log, a saved result or a task list, in a place that is named after the session.
+    Further,
     /// It belongs to no session.
     Text,
 }
@@ -134,9 +143,14 @@ impl SecretFile {
         let sidecar = source.sidecar().map(|path| file(path, FileRole::Sidecar, ContentKind::Document));
         let originals =
             beside_converted(&source.path).map(|path| file(path, FileRole::Original, ContentKind::Document));
+        let further = further_files(source).into_iter().map(|path| {
+            let content = if is_sub_agents_log(&path) { ContentKind::Lines } else { ContentKind::Document };
+            file(path, FileRole::Further, content)
+        });
         logs.chain(lines)
             .chain(sidecar)
             .chain(originals)
+            .chain(further)
             .filter(|file| file.path == source.path || regular_file::is_there(&file.path))
             .collect()
     }
@@ -159,9 +173,58 @@ impl SecretFile {
     }
 }
 
-/// The secrets of a file that belongs to no session.
+/// The regular files in the folders, and with the names, that belong to a session by its id. Links are not followed.
+fn further_files(source: &Source) -> Vec<PathBuf> {
+    let is_folder = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok_and(|there| there.is_dir());
+    let mut folders: Vec<PathBuf> = source.own_folders().into_iter().filter(is_folder).collect();
+    let (mut files, mut seen) = (Vec::new(), 0);
+    let id = source.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let is_named_after = |name: &str| {
+        let rest = name.strip_prefix(id.as_str()).filter(|_| !id.is_empty());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
+    };
+    // A log that is called the same in every session has no id in its name.
+    let store = source.store().filter(|_| !source.own_folders().is_empty());
+    for folder in NAMED_AFTER_SESSIONS.iter().filter_map(|name| Some(store.as_ref()?.join(name))).filter(is_folder) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            match entry.file_type() {
+                _ if !is_named_after(&entry.file_name().to_string_lossy()) => {}
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_file() => files.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            seen += 1;
+            match entry.file_type() {
+                _ if seen > FURTHER_FILES_LIMIT => break,
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(kind) if kind.is_file() => files.push(entry.path()),
+                _ => {}
+            }
+        }
+    }
+    files.sort_unstable();
+    files
+}
+
+fn is_sub_agents_log(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("agent-") && name.ends_with(".jsonl")
+}
+
+/// The secrets of a file that belongs to no session. One that is a secret as a whole is a finding by itself, unless it is empty.
 pub fn in_file(path: &Path, redactor: &Redactor) -> Result<FileSecrets> {
-    scan(&SecretFile::text(path), redactor).map(Scanned::without_records)
+    let file = SecretFile::text(path);
+    let mut scanned = scan(&file, redactor)?;
+    let is_empty = || std::fs::metadata(path).is_ok_and(|there| there.len() == 0);
+    if redactor.is_sensitive_file(&path.to_string_lossy()) && !is_empty() {
+        let (rule, pointer) = ("file".to_owned(), String::new());
+        scanned.findings.insert(0, DocumentFinding { rule, line: 1, pointer, offset: 0, hash: None });
+    }
+    Ok(scanned.without_records())
 }
 
 /// The secrets of piped bytes, which may be a session.
@@ -295,7 +358,16 @@ struct Scanned<'f> {
 }
 
 fn scan<'f>(file: &'f SecretFile, redactor: &Redactor) -> Result<Scanned<'f>> {
-    let (bytes, torn) = file.read()?;
+    let is_further = file.role == FileRole::Further;
+    if is_further && std::fs::metadata(&file.path).is_ok_and(|there| there.len() > COMPANION_LIMIT_BYTES) {
+        let torn = Some(format!("not read: larger than {COMPANION_LIMIT_BYTES} bytes"));
+        return Ok(Scanned { file, findings: Vec::new(), torn });
+    }
+    let (bytes, torn) = match file.read() {
+        // It does not hide the session.
+        Err(error) if is_further => (Vec::new(), Some(format!("not read: {error}"))),
+        read => read?,
+    };
     Ok(Scanned { file, findings: clean(&bytes, file.content, redactor).findings, torn })
 }
 

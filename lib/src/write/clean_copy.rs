@@ -22,6 +22,7 @@ use crate::disk::replace::{beside, delete, sync_parent, write_all};
 use crate::disk::{Disk, OpenLog, PathTarget, Real};
 use crate::model::error::{At, Error, NotCleaned, Result};
 use crate::model::host::Host;
+use crate::model::record::{Before, Body, FileState, Kind};
 use crate::model::regular_file::{self, Links};
 use crate::redact::{RULES_VERSION, Redactor};
 use crate::session::Session;
@@ -30,6 +31,7 @@ use crate::session::read::open::ReadOptions;
 use crate::session::read::packed::{self, Packing};
 use crate::session::read::source::Source;
 use crate::view::secrets::{self, ContentKind, FileRole, SecretFile};
+use crate::write::blobs;
 use crate::write::copy::PIECE_BYTES;
 
 /// The notes of what was done, in our data folder.
@@ -67,6 +69,57 @@ struct Note {
 pub fn clean_content(file: &SecretFile, redactor: &Redactor) -> Result<Vec<u8>> {
     let (bytes, _) = file.read()?;
     Ok(Cleaned::new(&file.path, bytes, file.content, redactor)?.after)
+}
+
+/// The content of a file that is a secret as a whole, with its names and without its values; nothing if it has other lines than
+/// `NAME=value`, comments and empty ones.
+pub fn clean_assignments(path: &Path, redactor: &Redactor) -> Result<Option<Vec<u8>>> {
+    let (bytes, _) = SecretFile::text(path).read()?;
+    let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(None) };
+    let lines: Option<Vec<String>> = text.split('\n').map(|line| without_value(line, redactor)).collect();
+    Ok(lines.map(|lines| redactor.document(lines.join("\n").as_bytes()).bytes.into_owned()))
+}
+
+/// A line of such a file without its value.
+fn without_value(line: &str, redactor: &Redactor) -> Option<String> {
+    let (line, end) = line.strip_suffix('\r').map_or((line, ""), |line| (line, "\r"));
+    let is_comment = line.trim_start().starts_with('#');
+    if line.trim().is_empty() {
+        return Some(format!("{line}{end}"));
+    }
+    let Some((name, value)) = line.split_once('=') else { return is_comment.then(|| format!("{line}{end}")) };
+    let bare = name.trim().strip_prefix("export ").unwrap_or(name).trim();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte);
+    if !is_comment && (bare.is_empty() || !bare.bytes().all(is_name)) {
+        return None;
+    }
+    let secret = value.trim();
+    // A value that goes on in the next line could look like a name there.
+    let is_open = |quote: char| secret.starts_with(quote) && secret.matches(quote).count() % 2 == 1;
+    if !is_comment && (['"', '\'', '`'].into_iter().any(is_open) || secret.ends_with('\\')) {
+        return None;
+    }
+    let masked = if secret.is_empty() { String::new() } else { redactor.placeholder("file", secret) };
+    Some(format!("{name}={masked}{end}"))
+}
+
+/// How many snapshots of a session keep the true bytes of a file with secrets in a blob, and the folder of the blobs.
+pub fn snapshots_with_secrets(source: &Source, redactor: &Redactor, now: Timestamp) -> Option<(PathBuf, usize)> {
+    let folder = source.store()?.join("blobs");
+    if !folder.is_dir() {
+        return None;
+    }
+    let session = Session::open(source, &ReadOptions::plain(now)).ok()?;
+    let has_secret = |file: &FileState| {
+        let Before::Blob(name) = &file.before else { return false };
+        let Ok(bytes) = blobs::get(&folder, name) else { return false };
+        redactor.is_sensitive_file(&file.path)
+            || !secrets::clean(&bytes, ContentKind::Document, redactor).findings.is_empty()
+    };
+    let snapshots = session.records().filter(|record| record.kind() == Kind::Snapshot && !record.is_inherited());
+    let is_counted = |body: &Body| matches!(body, Body::Snapshot(snapshot) if snapshot.all_files().any(has_secret));
+    let count = snapshots.filter_map(|record| record.body().ok()).filter(is_counted).count();
+    (count > 0).then_some((folder, count))
 }
 
 /// Piped bytes without secrets.
@@ -210,7 +263,12 @@ impl<'d> Staged<'d> {
         let after = blake3::hash(&clean);
         drop(clean);
         disk.copy_mode(&path, &temporary.path).at(&temporary.path)?;
-        if let Some(dialect) = file.dialect().filter(|_| file.role == FileRole::Log) {
+        let is_log = match file.role {
+            FileRole::Log => true,
+            FileRole::Further => file.content == ContentKind::Lines,
+            FileRole::Sidecar | FileRole::Original | FileRole::Text => false,
+        };
+        if let Some(dialect) = file.dialect().filter(|_| is_log) {
             let now = (host.now)();
             if records(dialect, &path, now)? != records(dialect, &temporary.path, now)? {
                 let why = NotCleaned::Differs("its records differ".to_owned());

@@ -46,11 +46,27 @@ impl Target {
     }
 }
 
-/// What was named, each once; and whether something below a directory could not be read.
-pub(super) fn find(names: &[SessionName], global: &Global, ctx: &mut Ctx) -> Result<(Vec<Target>, bool), Failure> {
+/// What was named, each once; and whether something below a directory could not be read. In a check, only a finding may exit with 1:
+/// what is not there is a mistake, and an empty directory has no secret.
+pub(super) fn find(
+    names: &[SessionName],
+    is_check: bool,
+    global: &Global,
+    ctx: &mut Ctx,
+) -> Result<(Vec<Target>, bool), Failure> {
     let (mut targets, mut has_failed) = (Vec::new(), false);
     for name in names {
-        let (found, unreadable) = named(name, global, ctx)?;
+        let (found, unreadable) = match named(name, global, ctx) {
+            Err(failure) if is_check && failure.kind == FailureKind::NotFound => {
+                let path = ctx.home.cwd.join(name.typed());
+                if fs::read_dir(&path).is_ok_and(|mut entries| entries.next().is_none()) {
+                    ctx.note(&format!("{}: an empty directory", path.display()))?;
+                    continue;
+                }
+                return Err(Failure { kind: FailureKind::Usage, ..failure });
+            }
+            found => found?,
+        };
         has_failed |= unreadable > 0;
         targets.extend(found);
     }
