@@ -500,7 +500,7 @@ fn blobs_with_true_bytes_are_named() {
     let blobs = env.home().join(".sage/blobs");
     put(&blobs.join(&name[..2]).join(name), [&head, bytes.as_bytes()].concat());
     let snapshot = json!({"type": "file_history_snapshot", "uuid": "f1", "parentUuid": null, "sessionId": "one", "timestamp": "2026-11-15T10:00:00Z",
-        "snapshot": {"trackedFileBackups": {"a.txt": {"blob": name}}}});
+        "snapshot": {"trackedFiles": {"a.txt": {"blob": name}}}});
     put(&native.with_file_name("snapshots.jsonl"), format!("{snapshot}\n"));
     for args in [&["native:one"][..], &["native:one", "--in-place", "--yes"]] {
         let ran = redact(&env, args);

@@ -14,6 +14,7 @@ use scrollback::session::ReadOptions;
 use scrollback::view::find::SessionName;
 use scrollback::view::secrets::{self, FileRole, FileSecrets, SecretFile};
 use scrollback::write::clean_copy::{self, CleanedFile};
+use serde_json::Value;
 
 use super::FOUND_PROBLEMS;
 use crate::args::Global;
@@ -139,7 +140,7 @@ pub(crate) fn run(args: &RedactArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let cleaned = if args.in_place { clean_all(&mut scans, args, &redactor, ctx) } else { Ok(true) };
     if ctx.json {
         let files: Vec<&FileSecrets> = scans.iter().flat_map(|scan| &scan.files).collect();
-        ctx.print_json(&files)?;
+        print_json(&files, &redactor, ctx)?;
     }
     has_failed |= !cleaned?;
     if !args.check {
@@ -206,6 +207,24 @@ fn scan(targets: Vec<Target>, redactor: &Redactor, ctx: &Ctx) -> Vec<Result<Scan
 fn warn_about_torn<'f>(files: impl IntoIterator<Item = &'f FileSecrets>, ctx: &mut Ctx) -> Result<(), Failure> {
     let mut torn = files.into_iter().filter_map(|file| Some((&file.path, file.torn.as_ref()?)));
     torn.try_for_each(|(path, why)| ctx.caution("torn", &format!("{path}: {why}")))
+}
+
+/// Prints the files. Each string is masked by itself: beside the path of a file that is a secret as a whole, all would be.
+fn print_json(files: &[&FileSecrets], redactor: &Redactor, ctx: &mut Ctx) -> Result<(), Failure> {
+    let mut value = serde_json::to_value(files)?;
+    if ctx.mask.is_some() {
+        mask_strings(&mut value, redactor);
+    }
+    ctx.stream_json(&value)
+}
+
+fn mask_strings(value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::String(text) => *text = redactor.text(text).text.into_owned(),
+        Value::Array(values) => values.iter_mut().for_each(|value| mask_strings(value, redactor)),
+        Value::Object(fields) => fields.values_mut().for_each(|value| mask_strings(value, redactor)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 fn print_report(scans: &[Scan], args: &RedactArgs, ctx: &mut Ctx) -> Result<(), Failure> {
@@ -430,7 +449,7 @@ fn copy(
     clean_copy::write_new_file(&path, &bytes, &ctx.host())?;
     files.iter_mut().for_each(|file| file.output = Some(path.clone()));
     if ctx.json {
-        ctx.print_json(&files)?;
+        print_json(&files.iter().collect::<Vec<_>>(), redactor, ctx)?;
         return Ok(ExitCode::SUCCESS);
     }
     files.iter().filter(|file| file.masked > 0).try_for_each(|file| print_file(file, ctx))?;
