@@ -374,7 +374,7 @@ impl Search<'_> {
             // A patch or JSON as a word of its own is no script.
             Value::String(script)
                 if script.len() <= MAX_COMMAND_BYTES
-                    && !["*** ", "--- ", "diff ", "{"].iter().any(|start| script.starts_with(start)) =>
+                    && !["*** ", "--- ", "diff ", "{\""].iter().any(|start| script.starts_with(start)) =>
             {
                 if self.files().may_be_named_in(script.as_bytes())
                     && let Some(masked) = shell::masked(script, self)

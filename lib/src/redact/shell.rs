@@ -15,6 +15,9 @@ const PATCHERS: &[&str] = &["apply_patch", "applypatch", "patch"];
 /// Run another program, whose name stays too.
 const PREFIXES: &[&str] = &["sudo", "env", "command", "exec", "time", "nohup", "then", "do", "else", "if", "{", "!"];
 
+/// End a group of commands, whose output can go to a file together.
+const GROUP_ENDS: &[&str] = &["}", "done", "fi", "esac"];
+
 /// Their words are paths and not what is written.
 const READERS: &[&str] = &["cat", "head", "tail", "cd", "mkdir", "touch", "chmod", "cp", "mv"];
 
@@ -33,6 +36,8 @@ enum Kind {
     /// The name of a program.
     Program,
     Word,
+    /// What `<<<` gives to a program.
+    Text,
     /// Where output goes.
     Target,
     /// The mark of a here-document, the number of a stream, where input comes from.
@@ -56,14 +61,23 @@ fn masked_at(script: &str, judge: &dyn Judge, depth: usize) -> Option<String> {
         return None;
     }
     let pieces = pieces(script);
+    let of_pipelines = || pieces.chunk_by(|one, next| one.pipeline == next.pipeline);
+    let is_group_end = |pieces: &[Piece]| {
+        let is_end = |piece: &Piece| piece.kind != Kind::Program || GROUP_ENDS.contains(&&script[piece.span.clone()]);
+        let is_target =
+            |piece: &Piece| piece.kind == Kind::Target && is_file(&script[inside(script, &piece.span)], judge);
+        pieces.iter().all(is_end) && pieces.iter().any(is_target)
+    };
+    // Where a group began is not looked for: everything before its end counts.
+    let group = of_pipelines()
+        .rev()
+        .find(|pieces| is_group_end(pieces))
+        .and_then(|pieces| Some(pieces.first()?.pipeline));
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
-    let mut start = 0;
     // A here-document's body comes after later pipelines of its line, so the pieces were sorted by pipeline.
-    while start < pieces.len() {
-        let pipeline = pieces[start].pipeline;
-        let length = pieces[start..].iter().take_while(|piece| piece.pipeline == pipeline).count();
-        edit(script, &pieces[start..start + length], judge, depth, &mut edits);
-        start += length;
+    for of_pipeline in of_pipelines() {
+        let is_in_group = group.is_some_and(|group| of_pipeline[0].pipeline < group);
+        edit(Script { script, judge, depth, is_in_group }, of_pipeline, &mut edits);
     }
     if edits.is_empty() {
         return None;
@@ -79,8 +93,18 @@ fn masked_at(script: &str, judge: &dyn Judge, depth: usize) -> Option<String> {
     Some(out)
 }
 
+/// What surrounds a pipeline.
+struct Script<'s> {
+    script: &'s str,
+    judge: &'s dyn Judge,
+    depth: usize,
+    /// The output of its group goes to a sensitive file.
+    is_in_group: bool,
+}
+
 /// What changes in one pipeline.
-fn edit(script: &str, pieces: &[Piece], judge: &dyn Judge, depth: usize, edits: &mut Vec<(Range<usize>, String)>) {
+fn edit(around: Script<'_>, pieces: &[Piece], edits: &mut Vec<(Range<usize>, String)>) {
+    let Script { script, judge, depth, is_in_group } = around;
     let text = |piece: &Piece| &script[piece.span.clone()];
     let bare = |piece: &Piece| &script[inside(script, &piece.span)];
     let runs = |names: &[&str]| {
@@ -91,15 +115,20 @@ fn edit(script: &str, pieces: &[Piece], judge: &dyn Judge, depth: usize, edits: 
     };
     let has_option = |option: &str| pieces.iter().any(|piece| text(piece).starts_with(option));
     let names_file = pieces.iter().any(|piece| piece.kind != Kind::Body && names_sensitive(bare(piece), judge));
-    let writes = pieces.iter().any(|piece| piece.kind == Kind::Target && judge.is_sensitive(bare(piece)))
+    let writes = is_in_group
+        || pieces.iter().any(|piece| piece.kind == Kind::Target && is_file(bare(piece), judge))
         || names_file
             && (runs(&["tee", "sponge", "dd"])
                 || runs(&["sed", "perl", "gsed"])
                     && (has_option("-i") || has_option("-pi") || has_option("--in-place"))
                 || runs(PATCHERS));
     let (is_shell, is_code) = (runs(SHELLS), runs(INTERPRETERS));
-    let reads_paths = runs(READERS) && !runs(&["echo", "printf"]);
+    // Which program a word belongs to.
+    let mut reads_paths = false;
     for piece in pieces {
+        if piece.kind == Kind::Program {
+            reads_paths = READERS.contains(&text(piece).rsplit('/').next().unwrap_or_default());
+        }
         let span = inside(script, &piece.span);
         let inner = &script[span.clone()];
         let new = match piece.kind {
@@ -112,13 +141,22 @@ fn edit(script: &str, pieces: &[Piece], judge: &dyn Judge, depth: usize, edits: 
             // The other part of a patch that was masked already.
             Kind::Body if writes && inner.contains("*** Begin Patch") => None,
             Kind::Body if writes => judge.mask(inner.trim_end_matches('\n')).map(|new| new + "\n"),
-            Kind::Word if writes && !reads_paths && !inner.starts_with('-') && !judge.is_sensitive(inner) => {
+            Kind::Text if writes => judge.mask(inner),
+            Kind::Word if writes && !reads_paths && !inner.starts_with('-') && !is_file(inner, judge) => {
                 judge.mask(inner)
             }
-            Kind::Body | Kind::Word => None,
+            Kind::Body | Kind::Word | Kind::Text => None,
         };
         edits.extend(new.map(|new| (span, new)));
     }
+}
+
+/// A text that ends in such a name is none: `A=1 # .env`.
+fn is_file(word: &str, judge: &dyn Judge) -> bool {
+    !word.contains(['=', '#', '\n', '\t'])
+        && !word.contains("  ")
+        && word.split(' ').count() <= 2
+        && judge.is_sensitive(word)
 }
 
 fn names_sensitive(word: &str, judge: &dyn Judge) -> bool {
@@ -136,7 +174,7 @@ fn code(code: &str, judge: &dyn Judge) -> Option<String> {
     for span in literals {
         let text = &code[span.clone()];
         if text.len() > LONGEST_MODE
-            && !judge.is_sensitive(text)
+            && !is_file(text, judge)
             && let Some(new) = judge.mask(text)
         {
             out.push_str(&code[at..span.start]);
@@ -240,7 +278,7 @@ fn pieces(script: &str) -> Vec<Piece> {
                 let length = bytes[at..].iter().take_while(|byte| **byte == b'<').count();
                 is_mark = length == 2;
                 // `<<<` gives a text, `<` a path.
-                next = if length >= 3 { Kind::Word } else { Kind::Kept };
+                next = if length >= 3 { Kind::Text } else { Kind::Kept };
                 at += length;
                 if is_mark && bytes.get(at) == Some(&b'-') {
                     at += 1;
