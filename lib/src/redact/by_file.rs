@@ -18,6 +18,9 @@ pub(super) const RULE: &str = "file";
 /// No session has so many calls on sensitive files; what comes after them is judged by its own line only.
 const MAX_CALLS: usize = 100_000;
 
+/// JSON in strings of JSON in strings: agents write two levels.
+const DEEPEST_JSON: usize = 4;
+
 /// A longer string is no path and no command that a person would read.
 const MAX_COMMAND_BYTES: usize = 64 * 1024;
 
@@ -77,12 +80,14 @@ impl SensitiveCalls {
 
     /// The strings of a line to replace; remembers its calls.
     pub(super) fn find(&mut self, engine: &Engine, style: Style, line: &[u8]) -> Replaced {
-        let is_about_one = || self.ids.iter().any(|id| memchr::memmem::find(line, id.as_bytes()).is_some());
+        // A call without an id is known by its name, which may stand after a space.
+        let needle = |id: &'_ String| id.strip_prefix("\"name\":").unwrap_or(id).as_bytes().to_vec();
+        let is_about_one = || self.ids.iter().any(|id| memchr::memmem::find(line, &needle(id)).is_some());
         if !engine.files.may_be_named_in(line) && !is_about_one() {
             return Replaced::new();
         }
         let Some(value) = json::parse_bytes(line) else { return Replaced::new() };
-        let mut search = Search { engine, style, calls: self, replaced: Replaced::new(), has_result: false };
+        let mut search = Search { engine, style, calls: self, replaced: Replaced::new(), has_result: false, nested: 0 };
         search.note_calls(&value);
         search.value(&value, &mut String::new(), 0);
         if let Value::Object(record) = &value {
@@ -116,6 +121,8 @@ struct Search<'s> {
     replaced: Replaced,
     /// Somewhere in the line is a result of a sensitive call.
     has_result: bool,
+    /// In how many strings of JSON this one is.
+    nested: usize,
 }
 
 impl Search<'_> {
@@ -149,7 +156,7 @@ impl Search<'_> {
                     let text = value.as_str().or_else(|| value.get("text")?.as_str()).unwrap_or_default();
                     let of = if text.len() <= MAX_COMMAND_BYTES { section(text.trim()) } else { None };
                     is_content = match of {
-                        Some(Section::Of(path)) => self.files().is_sensitive(path),
+                        Some(Section::Of(path) | Section::Moved(path)) => self.files().is_sensitive(path),
                         Some(Section::End) => false,
                         None => is_content,
                     };
@@ -236,6 +243,10 @@ impl Search<'_> {
         if !self.files().may_be_named_in(text.as_bytes()) {
             return None;
         }
+        if self.nested > DEEPEST_JSON {
+            // Nobody writes this but to exhaust whoever reads it.
+            return shell::Judge::mask(self, text);
+        }
         if text.starts_with('{')
             && let Some(inner @ Value::Object(_)) = json::parse_bytes(text.as_bytes())
         {
@@ -255,6 +266,7 @@ impl Search<'_> {
             calls: &mut *self.calls,
             replaced: Replaced::new(),
             has_result: false,
+            nested: self.nested + 1,
         };
         search.value(inner, &mut String::new(), 1);
         let replaced = search.replaced;
@@ -350,6 +362,12 @@ impl Search<'_> {
         };
         for line in text.split_inclusive('\n') {
             match section(line) {
+                // A patch may move a file away: its lines are the old file's, too.
+                Some(Section::Moved(path)) => {
+                    close(&mut out, &mut hidden);
+                    hides |= self.files().is_sensitive(path);
+                    out.push_str(line);
+                }
                 Some(Section::Of(path)) => {
                     close(&mut out, &mut hidden);
                     hides = self.files().is_sensitive(path);
@@ -526,33 +544,30 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
 enum Section<'t> {
     /// They belong to a file.
     Of(&'t str),
+    /// They belong to this file, and to the one before.
+    Moved(&'t str),
     /// They belong to no file.
     End,
 }
 
 fn section(line: &str) -> Option<Section<'_>> {
     let line = line.trim_end();
-    let of = |prefix: &str| line.strip_prefix(prefix);
+    // `diff` writes the time after the path.
+    let of = |prefix: &str| line.strip_prefix(prefix).map(|path| path.split('\t').next().unwrap_or(path));
     if let Some(path) = of("*** Add File: ")
         .or_else(|| of("*** Update File: "))
         .or_else(|| of("*** Delete File: "))
-        .or_else(|| of("+++ b/"))
-        .or_else(|| of("+++ "))
+        .or_else(|| of("--- a/"))
         .or_else(|| of("Content from ").and_then(|path| path.strip_suffix(':')))
     {
         return Some(Section::Of(path));
     }
-    let is_end = [
-        "*** End Patch",
-        "*** Move to: ",
-        "diff --git ",
-        "--- a/",
-        "--- End of content",
-        "--- /dev/null",
-        "</system-reminder>",
-    ]
-    .iter()
-    .any(|prefix| line.starts_with(prefix));
+    if let Some(path) = of("*** Move to: ").or_else(|| of("+++ b/")).or_else(|| of("+++ ")) {
+        return Some(Section::Moved(path));
+    }
+    let is_end = ["*** End Patch", "diff --git ", "--- End of content", "--- /dev/null", "</system-reminder>"]
+        .iter()
+        .any(|prefix| line.starts_with(prefix));
     if is_end {
         return Some(Section::End);
     }
@@ -568,7 +583,7 @@ fn section(line: &str) -> Option<Section<'_>> {
 
 fn section_paths(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| match section(line) {
-        Some(Section::Of(path)) => Some(path),
+        Some(Section::Of(path) | Section::Moved(path)) => Some(path),
         Some(Section::End) | None => None,
     })
 }

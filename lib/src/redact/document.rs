@@ -39,7 +39,7 @@ impl Redactor {
         let is_json = start.first().is_some_and(|byte| matches!(byte, b'{' | b'['));
         match is_json {
             true if is_one_document(start) => self.json_document(bytes),
-            true => self.json_lines(bytes),
+            true => self.lines(bytes),
             false => self.plain_text(bytes),
         }
     }
@@ -52,20 +52,21 @@ impl Redactor {
             .into_iter()
             .map(|finding| {
                 let line = lines.at(finding.offset);
-                found(finding, line, 0)
+                finding.in_document(line, 0)
             })
             .collect();
         RedactedDocument { bytes: redacted.bytes, findings }
     }
 
-    fn json_lines<'d>(&self, bytes: &'d [u8]) -> RedactedDocument<'d> {
+    /// Lines of JSON without their secrets: results of calls on sensitive files are masked, too.
+    pub fn lines<'d>(&self, bytes: &'d [u8]) -> RedactedDocument<'d> {
         let (mut out, mut copied, mut findings) = (Vec::new(), 0, Vec::new());
         let (mut calls, mut start) = (SensitiveCalls::new(), 0);
         for number in 1.. {
             let Some(rest) = bytes.get(start..).filter(|rest| !rest.is_empty()) else { break };
             let length = memchr(b'\n', rest).unwrap_or(rest.len());
             let redacted = self.line_after(&mut calls, &rest[..length]);
-            findings.extend(redacted.findings.into_iter().map(|finding| found(finding, number, start)));
+            findings.extend(redacted.findings.into_iter().map(|finding| finding.in_document(number, start)));
             if let Cow::Owned(masked) = redacted.bytes {
                 out.extend_from_slice(&bytes[copied..start]);
                 out.extend_from_slice(&masked);
@@ -103,10 +104,12 @@ impl Redactor {
     }
 }
 
-/// A finding in JSON that starts at an offset of the file.
-fn found(finding: LineFinding, line: usize, start: usize) -> DocumentFinding {
-    let LineFinding { rule, pointer, offset, hash } = finding;
-    DocumentFinding { rule, line, pointer, offset: start + offset, hash }
+impl LineFinding {
+    /// The same in a file, of a line that starts at this offset.
+    pub fn in_document(self, line: usize, start: usize) -> DocumentFinding {
+        let LineFinding { rule, pointer, offset, hash } = self;
+        DocumentFinding { rule, line, pointer, offset: start + offset, hash }
+    }
 }
 
 /// Whether this is one JSON document over several lines, and not lines of JSON.

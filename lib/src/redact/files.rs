@@ -38,7 +38,7 @@ pub(super) struct Files {
     hints: Hints,
 }
 
-/// Texts of which every path of such a file has one in it, in lower case as such files are called.
+/// Texts of which every path of such a file has one in it, in the case in which people write them.
 #[derive(Clone, Debug)]
 enum Hints {
     /// Searched many bytes at a time, where the processor can.
@@ -89,6 +89,8 @@ impl Files {
 
 impl Hints {
     fn new(mut hints: Vec<&str>) -> Hints {
+        // The few that people write in capitals.
+        hints.extend([".ENV", ".PEM", ".KEY", "Credentials", "CREDENTIALS", "Secrets", "SECRETS", "Kubeconfig"]);
         // `.env` is in `.envrc`, and fewer are faster.
         let all = hints.clone();
         hints.retain(|hint| !all.iter().any(|other| other != hint && hint.contains(other)));

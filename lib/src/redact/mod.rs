@@ -197,7 +197,10 @@ impl Redactor {
 impl Engine {
     fn value<'t>(&self, key: Option<&str>, text: &'t str, style: Style) -> Redacted<'t> {
         // The most frequent strings of any log, decided at once.
-        let is_kind = text.len() < MIN_TOKEN_BYTES && key.is_some_and(fields::is_kind) && self.users.is_empty();
+        let is_kind = text.len() < MIN_TOKEN_BYTES
+            && key.is_some_and(fields::is_kind)
+            && self.users.is_empty()
+            && self.masked.is_none();
         if is_kind || fields::is_instant(text) {
             return Redacted::unchanged(text);
         }
@@ -219,6 +222,7 @@ impl Engine {
     fn find<'r>(&'r self, text: &str, found: &mut Vec<Found<'r>>, open: Option<&mut Open>) {
         // Most strings of JSON are names and kinds: no rule finds anything in a short word.
         if open.is_none()
+            && self.masked.is_none()
             && text.len() < MIN_TOKEN_BYTES
             && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         {

@@ -122,10 +122,10 @@ impl Engine {
         let mut found = Vec::new();
         self.find(text, &mut found, None);
         let mut settled = self.settled(text, found);
-        settled.retain(|found| found.with_quotes.end > from && found.with_quotes.start < until);
-        for found in &mut settled {
-            found.with_quotes = found.with_quotes.start.max(from)..found.with_quotes.end.min(until);
-        }
+        settled.retain(|found| {
+            let span = masked_span(found, style);
+            span.end > from && span.start < until
+        });
         let mut out = String::new();
         let mut copied = from;
         for found in &settled {
@@ -133,7 +133,7 @@ impl Engine {
             let span = span.start.max(copied)..span.end.min(until);
             out.push_str(&text[copied..span.start]);
             self.write_placeholder(&mut out, found.rule, found.is_hashed.then(|| &text[found.span.clone()]), style);
-            copied = span.end;
+            copied = copied.max(span.end);
         }
         out.push_str(&text[copied..until]);
         out

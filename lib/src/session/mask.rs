@@ -13,7 +13,7 @@ use crate::redact::{Redactor, SensitiveCalls};
 use crate::session::{RecordRef, Session};
 
 /// What a record of the user has in it if there is a result of a call.
-const RESULT_MARKS: [&[u8]; 3] = [b"tool_use_id", b"call_id", b"callId"];
+const RESULT_MARKS: [&[u8]; 6] = [b"tool_use_id", b"call_id", b"callId", b"CallId", b"oolUseI", b"functionResponse"];
 
 /// Masks what is read of a session.
 pub(crate) struct Mask {

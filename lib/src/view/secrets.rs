@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use memchr::memchr;
 use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
@@ -16,7 +15,7 @@ use crate::dialect::layout::{Format, beside_converted};
 use crate::model::error::Result;
 use crate::model::record::Kind;
 use crate::model::regular_file;
-use crate::redact::{DocumentFinding, LineFinding, RedactedDocument, Redactor, SensitiveCalls};
+use crate::redact::{DocumentFinding, RedactedDocument, Redactor, SensitiveCalls};
 use crate::session::Session;
 use crate::session::read::files::{Contents, OpenFile, open_file};
 use crate::session::read::open::ReadOptions;
@@ -297,25 +296,7 @@ pub(crate) fn clean<'c>(bytes: &'c [u8], kind: ContentKind, redactor: &Redactor)
             false => redactor.document(bytes),
         };
     }
-    let (mut out, mut copied, mut findings) = (Vec::new(), 0, Vec::new());
-    let (mut calls, mut start) = (SensitiveCalls::new(), 0);
-    for number in 1.. {
-        let Some(rest) = bytes.get(start..).filter(|rest| !rest.is_empty()) else { break };
-        let length = memchr(b'\n', rest).unwrap_or(rest.len());
-        let redacted = redactor.line_after(&mut calls, &rest[..length]);
-        findings.extend(redacted.findings.into_iter().map(|finding| in_line(finding, number, start)));
-        if let Cow::Owned(masked) = redacted.bytes {
-            out.extend_from_slice(&bytes[copied..start]);
-            out.extend_from_slice(&masked);
-            copied = start + length;
-        }
-        start += length + 1;
-    }
-    if copied == 0 {
-        return RedactedDocument { bytes: Cow::Borrowed(bytes), findings };
-    }
-    out.extend_from_slice(&bytes[copied..]);
-    RedactedDocument { bytes: Cow::Owned(out), findings }
+    redactor.lines(bytes)
 }
 
 /// Whether it is text, and not UTF-8.
@@ -343,11 +324,6 @@ fn clean_unknown_encoding<'c>(bytes: &'c [u8], redactor: &Redactor) -> RedactedD
         }
     }
     RedactedDocument { bytes: Cow::Owned(out), findings }
-}
-
-fn in_line(finding: LineFinding, line: usize, start: usize) -> DocumentFinding {
-    let LineFinding { rule, pointer, offset, hash } = finding;
-    DocumentFinding { rule, line, pointer, offset: start + offset, hash }
 }
 
 /// A file and what was found in it.
@@ -462,7 +438,7 @@ fn in_rows(source: &Source, redactor: &Redactor, reading: &ReadOptions<'_>) -> R
             let line = record.place().line as usize;
             let findings = redactor.line_after(&mut calls, &piece).findings.into_iter();
             found.extend(findings.map(|finding| Found {
-                finding: in_line(finding, line, start),
+                finding: finding.in_document(line, start),
                 record: Some(shown_id(&record.id(), redactor)),
                 is_in_snapshot: false,
             }));

@@ -209,3 +209,21 @@ fn broken_scripts_and_other_secrets() {
     let shown = redacted(&[json!({"id": "c", "input": {"command": both}})])[0].to_string();
     assert!(!shown.contains("tide-4") && !shown.contains("harbour"), "{shown}");
 }
+
+#[test]
+fn patches_that_delete_move_or_date_a_file_are_masked_and_nested_json_ends() {
+    for patch in [
+        format!("*** Begin Patch\n*** Update File: .env\n*** Move to: .env.local\n+{CONTENT}\n*** End Patch"),
+        format!("diff --git a/.env b/.env\n--- a/.env\n+++ /dev/null\n-{CONTENT}\n"),
+        format!("--- .env\t2026-01-01\n+++ .env\t2026-01-02\n+{CONTENT}\n"),
+        format!("*** Begin Patch\n*** Update File: a.txt\n*** Move to: .env\n+{CONTENT}\n*** End Patch"),
+    ] {
+        check_hidden(&[json!({"type": "tool_use", "id": "p1", "name": "apply_patch", "input": patch})], &["p1"]);
+    }
+    check_hidden(&[json!({"input": {"path": "/a/.ENV", "content": CONTENT}})], &["/a/.ENV"]);
+    let mut nested = json!({"path": ".env", "content": CONTENT});
+    for _ in 0..10 {
+        nested = json!({"arguments": nested.to_string()});
+    }
+    check_hidden(&[nested], &["arguments"]);
+}
