@@ -25,7 +25,7 @@ pub(crate) fn for_reading(ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
     build(ctx, Settings { key, ..Settings::built_in() })
 }
 
-/// What masks files for good: a key that cannot be used is an error, because placeholders without hashes would stay.
+/// What masks files for good: a key that is there and cannot be used is an error, because placeholders without hashes would stay.
 pub(crate) fn for_cleaning(ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
     let key = if ctx.demo { Key::None } else { key(ctx)? };
     build(ctx, Settings { key, ..Settings::built_in() })

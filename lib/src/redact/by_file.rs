@@ -81,8 +81,11 @@ impl SensitiveCalls {
     /// The strings of a line to replace; remembers its calls.
     pub(super) fn find(&mut self, engine: &Engine, style: Style, line: &[u8]) -> Replaced {
         // A call without an id is known by its name, which may stand after a space.
-        let needle = |id: &'_ String| id.strip_prefix("\"name\":").unwrap_or(id).as_bytes().to_vec();
-        let is_about_one = || self.ids.iter().any(|id| memchr::memmem::find(line, &needle(id)).is_some());
+        let is_in_line = |id: &String| {
+            let sought = id.strip_prefix("\"name\":").unwrap_or(id);
+            memchr::memmem::find(line, sought.as_bytes()).is_some()
+        };
+        let is_about_one = || self.ids.iter().any(is_in_line);
         if !engine.files.may_be_named_in(line) && !is_about_one() {
             return Replaced::new();
         }

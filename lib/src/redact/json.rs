@@ -1,4 +1,5 @@
-//! Redacts raw JSON: every string is decoded and judged with its key; what is not masked stays byte for byte.
+//! Redacts raw JSON: every string is decoded and judged with its key; strings in which nothing is masked stay byte for byte, and so
+//! does everything between them.
 
 use std::borrow::Cow;
 

@@ -10,7 +10,7 @@ use crate::disk::replace::{Durable, replace};
 use crate::model::error::{At, Error, Result};
 use crate::model::regular_file::{self, Links};
 
-/// A larger file is not kept as a blob, and a blob that unpacks to more is not read.
+/// A blob that is larger, packed or unpacked, is not read.
 const BLOB_LIMIT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
 /// Fast, and most of what a higher level would save.
