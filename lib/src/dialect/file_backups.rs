@@ -44,8 +44,9 @@ pub(crate) fn read(path: String, mut extra: Fields) -> FileState {
 
 /// The backup of a file; `None` for a state that these agents do not write. Any other would break their undo.
 pub(crate) fn write(file: &FileState) -> Option<Value> {
+    let has_mode = file.mode.is_some() || file.mode_after.is_some();
     let has_version = file.extra.get("version").is_some_and(Value::is_number);
-    if file.after != After::Unknown || file.mode.is_some() || file.symlink.is_some() || !has_version {
+    if file.after != After::Unknown || has_mode || file.symlink.is_some() || !has_version {
         return None;
     }
     let (name, failed) = match &file.before {
@@ -53,7 +54,7 @@ pub(crate) fn write(file: &FileState) -> Option<Value> {
         Before::Absent => (Some(Value::Null), None),
         Before::Failed(reason) => (Some(Value::Null), Some(reason.as_deref().map_or(json!(true), |why| json!(why)))),
         Before::Unknown => (None, None),
-        Before::Backup { .. } | Before::Inline(_) | Before::Blob(_) => return None,
+        Before::Backup { .. } | Before::Inline(_) | Before::Blob { .. } => return None,
     };
     let mut backup: Fields = name.into_iter().map(|name| ("backupFileName".to_owned(), name)).collect();
     backup.extend(file.extra.clone());

@@ -111,7 +111,7 @@ pub fn snapshots_with_secrets(source: &Source, redactor: &Redactor, now: Timesta
     }
     let session = Session::open(source, &ReadOptions::plain(now)).ok()?;
     let has_secret = |file: &FileState| {
-        let Before::Blob(name) = &file.before else { return false };
+        let Before::Blob { id: name, .. } = &file.before else { return false };
         let Ok(bytes) = blobs::get(&folder, name) else { return false };
         redactor.is_sensitive_file(&file.path)
             || !secrets::clean(&bytes, ContentKind::Document, redactor).findings.is_empty()

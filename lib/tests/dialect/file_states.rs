@@ -140,15 +140,21 @@ fn file_state() -> impl Strategy<Value = FileState> {
         Just(Before::Absent),
         text().prop_map(Before::Inline),
         (text(), proptest::option::of(text())).prop_map(|(name, hash)| Before::Backup { name, hash }),
-        text().prop_map(Before::Blob),
+        (text(), proptest::option::of(text())).prop_map(|(id, hash)| Before::Blob { id, hash }),
         proptest::option::of(text()).prop_map(Before::Failed),
         Just(Before::Unknown),
     ];
-    let after = prop_oneof![Just(After::Absent), text().prop_map(After::Hash), Just(After::Unknown)];
-    let rest = (proptest::option::of(any::<u32>()), proptest::option::of(text()), any::<bool>());
-    ("[a-z]{1,8}", before, after, rest).prop_map(|(path, before, after, (mode, symlink, is_odd))| {
+    let after = prop_oneof![
+        Just(After::Absent),
+        text().prop_map(After::Hash),
+        text().prop_map(After::Symlink),
+        Just(After::Unknown)
+    ];
+    let mode = || proptest::option::of(any::<u32>());
+    let rest = (mode(), mode(), proptest::option::of(text()), any::<bool>());
+    ("[a-z]{1,8}", before, after, rest).prop_map(|(path, before, after, (mode, mode_after, symlink, is_odd))| {
         let extra = if is_odd { Map::from_iter([("odd".to_owned(), json!([1, null]))]) } else { Map::new() };
-        FileState { path, before, after, mode, symlink, extra }
+        FileState { path, before, after, mode, mode_after, symlink, extra }
     })
 }
 

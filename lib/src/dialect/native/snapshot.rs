@@ -8,7 +8,11 @@ use crate::model::json;
 use crate::model::record::{After, Before, FileState, RecordId, Snapshot};
 
 /// The fields of a tracked file that have no meaning if they are null.
-const TRACKED: [&str; 6] = ["originalContent", "contentHash", "blob", "failed", "mode", "symlink"];
+const TRACKED: [&str; 8] =
+    ["originalContent", "contentHash", "blob", "failed", "mode", "modeAfter", "symlink", "symlinkAfter"];
+
+/// What the path of a copy begins with if the copy is a blob of the store.
+const BLOB: &str = "blob:";
 
 /// The key in `extra` for fields of a file's entry in `fileBackups` that [`FileState`] does not have.
 const FILE_BACKUP: &str = "fileBackup";
@@ -78,11 +82,16 @@ fn read_file(path: String, mut extra: Fields, mut copy: Fields) -> FileState {
     let before = if let Some(text) = take_text(&mut extra, "originalContent") {
         Before::Inline(text)
     } else if let Some(id) = take_text(&mut extra, "blob") {
-        Before::Blob(id)
+        // As our first version wrote it.
+        Before::Blob { id, hash: None }
     } else if let Some(failed) = file_backups::take_failure(&mut extra) {
         failed
     } else if let Some(name) = take_text(&mut copy, "backupPath") {
-        Before::Backup { name, hash: take_text(&mut copy, "originalHash") }
+        let hash = take_text(&mut copy, "originalHash");
+        match name.strip_prefix(BLOB) {
+            Some(id) => Before::Blob { id: id.to_owned(), hash },
+            None => Before::Backup { name, hash },
+        }
     } else if is(["created", "absent"]) {
         Before::Absent
     } else {
@@ -90,12 +99,12 @@ fn read_file(path: String, mut extra: Fields, mut copy: Fields) -> FileState {
     };
     let after = match is(["deleted", "absent"]) {
         true => After::Absent,
-        false => take_text(&mut extra, "contentHash").map_or(After::Unknown, After::Hash),
+        false => match take_text(&mut extra, "symlinkAfter") {
+            Some(target) => After::Symlink(target),
+            None => take_text(&mut extra, "contentHash").map_or(After::Unknown, After::Hash),
+        },
     };
-    let mode = extra.get("mode").and_then(Value::as_u64).and_then(|mode| u32::try_from(mode).ok());
-    if mode.is_some() {
-        extra.shift_remove("mode");
-    }
+    let [mode, mode_after] = ["mode", "modeAfter"].map(|key| take_mode(&mut extra, key));
     let symlink = take_text(&mut extra, "symlink");
     if state.is_some() && state.as_deref() == implied_state(&before, &after) {
         extra.shift_remove("state");
@@ -103,7 +112,7 @@ fn read_file(path: String, mut extra: Fields, mut copy: Fields) -> FileState {
     if !copy.is_empty() {
         extra.insert(FILE_BACKUP.to_owned(), copy.into());
     }
-    FileState { path, before, after, mode, symlink, extra }
+    FileState { path, before, after, mode, mode_after, symlink, extra }
 }
 
 /// The file's entries in `trackedFiles` and in `fileBackups`.
@@ -113,18 +122,18 @@ fn write_file(file: &FileState) -> (Fields, Fields) {
     match &file.before {
         Before::Absent => put("originalContent", Value::Null),
         Before::Inline(text) => put("originalContent", json!(text)),
-        Before::Blob(id) => put("blob", json!(id)),
         Before::Failed(reason) => put("failed", reason.as_deref().map_or(json!(true), |reason| json!(reason))),
-        Before::Backup { name, hash } => {
-            copy.insert("backupPath".to_owned(), json!(name));
-            copy.extend(hash.iter().map(|hash| ("originalHash".to_owned(), json!(hash))));
-        }
+        Before::Backup { name, hash } => write_copy(&mut copy, name.clone(), hash.as_deref()),
+        Before::Blob { id, hash } => write_copy(&mut copy, format!("{BLOB}{id}"), hash.as_deref()),
         Before::Unknown => {}
     }
-    if let After::Hash(hash) = &file.after {
-        put("contentHash", json!(hash));
+    match &file.after {
+        After::Hash(hash) => put("contentHash", json!(hash)),
+        After::Symlink(target) => put("symlinkAfter", json!(target)),
+        After::Absent | After::Unknown => {}
     }
     file.mode.iter().for_each(|mode| put("mode", json!(mode)));
+    file.mode_after.iter().for_each(|mode| put("modeAfter", json!(mode)));
     file.symlink.iter().for_each(|target| put("symlink", json!(target)));
     implied_state(&file.before, &file.after).into_iter().for_each(|state| put("state", json!(state)));
     for (key, value) in &file.extra {
@@ -136,15 +145,26 @@ fn write_file(file: &FileState) -> (Fields, Fields) {
     (entry, copy)
 }
 
+fn write_copy(copy: &mut Fields, path: String, hash: Option<&str>) {
+    copy.insert("backupPath".to_owned(), path.into());
+    copy.extend(hash.map(|hash| ("originalHash".to_owned(), json!(hash))));
+}
+
 /// The `state` that follows from the rest.
 fn implied_state(before: &Before, after: &After) -> Option<&'static str> {
     match (before, after) {
         (Before::Absent, After::Absent) => Some("absent"),
         (Before::Absent, _) => Some("created"),
         (_, After::Absent) => Some("deleted"),
-        (_, After::Hash(_)) => Some("modified"),
+        (_, After::Hash(_) | After::Symlink(_)) => Some("modified"),
         (_, After::Unknown) => None,
     }
+}
+
+fn take_mode(fields: &mut Fields, key: &str) -> Option<u32> {
+    let mode = u32::try_from(fields.get(key)?.as_u64()?).ok()?;
+    fields.shift_remove(key);
+    Some(mode)
 }
 
 fn take_text(fields: &mut Fields, key: &str) -> Option<String> {

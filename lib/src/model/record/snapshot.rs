@@ -44,6 +44,8 @@ pub struct FileState {
     pub after: After,
     /// The permission bits before the change.
     pub mode: Option<u32>,
+    /// The permission bits after the change.
+    pub mode_after: Option<u32>,
     /// The target of the symbolic link that the file was before the change.
     pub symlink: Option<String>,
     /// Fields that this version does not know, as the agent wrote them.
@@ -72,7 +74,12 @@ pub enum Before {
         hash: Option<String>,
     },
     /// A blob of the store.
-    Blob(String),
+    Blob {
+        /// Its name. It is untrusted.
+        id: String,
+        /// The content's SHA-256, in hexadecimal digits.
+        hash: Option<String>,
+    },
     /// The agent could not copy the file, and may say why.
     Failed(Option<String>),
     /// The record does not say.
@@ -87,6 +94,8 @@ pub enum After {
     Absent,
     /// The content's SHA-256, in hexadecimal digits.
     Hash(String),
+    /// It is a symbolic link with this target.
+    Symlink(String),
     /// The record does not say.
     #[default]
     Unknown,

@@ -207,7 +207,8 @@ impl Log {
                 if let Before::Inline(text) = &file.before
                     && (redactor.is_sensitive_file(&file.path) || !redactor.text(text).findings.is_empty())
                 {
-                    file.before = Before::Blob(blobs::put(&**disk, blobs, text.as_bytes(), &(host.new_id)())?);
+                    let id = blobs::put(&**disk, blobs, text.as_bytes(), &(host.new_id)())?;
+                    file.before = Before::Blob { id, hash: None };
                 }
             }
             snapshots.extend(more);
