@@ -8,6 +8,7 @@ pub(crate) mod in_use;
 pub(crate) mod inside;
 pub(crate) mod live;
 pub(crate) mod sidecar;
+pub(crate) mod worktree;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;

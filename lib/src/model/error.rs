@@ -22,6 +22,18 @@ pub enum Error {
     /// A device, a socket or the like: reading it may never end.
     #[error("{}: not a regular file", .0.display())]
     NotAFile(PathBuf),
+    /// A restore that is not safe to apply.
+    #[error("the plan is not ready: files are in conflict")]
+    NotReady,
+    /// An earlier restore of the project's files was interrupted.
+    #[error("{}: an earlier undo was interrupted", .0.display())]
+    Interrupted(PathBuf),
+    /// Another agent's session is undone only where our own data folder is known.
+    #[error("no folder to note the undo in")]
+    NoDataFolder,
+    /// A root that undo does not touch.
+    #[error("{}: not the root of a project", .0.display())]
+    InvalidRoot(PathBuf),
     /// The file changed while it was read.
     #[error("{}: the file changed while it was read", .0.display())]
     Changed(PathBuf),

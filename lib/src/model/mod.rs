@@ -30,6 +30,7 @@ pub(crate) mod thinking;
 pub(crate) mod host;
 pub(crate) mod home;
 pub mod project;
+pub(crate) mod project_path;
 pub(crate) mod git;
 pub(crate) mod place;
 pub mod regular_file;
@@ -50,8 +51,10 @@ pub use message::{
     SourceDocumentPart, SourceUrlPart, SteeringPart, StreamState, TextPart, ToolKind, ToolPart, ToolState, UnknownSdk,
     model_messages, objection, takes,
 };
+pub use project_path::ProjectPath;
 pub use record::{
     After, Before, Body, Compaction, Content, Context, Cost, Display, FileState, Kind, Outcome, RecordId, Restore,
-    Rewind, SessionId, Snapshot, Speaker, Thinking, Title, TitleSource, Todo, ToolNote, ToolResult, Usage,
+    RestoredFile, RestoredVersion, Rewind, SessionId, Snapshot, Speaker, Thinking, Title, TitleSource, Todo, ToolNote,
+    ToolResult, Usage,
 };
 pub use thinking::Triggers;

@@ -4,6 +4,7 @@
 
 mod content;
 mod display;
+mod restore;
 mod snapshot;
 mod usage;
 
@@ -16,6 +17,7 @@ use crate::model::lenient;
 use crate::model::message::Part;
 pub(crate) use content::ContentItem;
 pub use display::Display;
+pub use restore::{Restore, RestoredFile, RestoredVersion};
 pub use snapshot::{After, Before, FileState, Snapshot};
 pub use usage::{Cost, Usage};
 
@@ -455,17 +457,4 @@ impl Rewind {
         let plural = if count == 1 { "" } else { "s" };
         Rewind { from: None, reason: Some(format!("{count} {unit}{plural} rewound")) }
     }
-}
-
-/// Files that were put back. Its parent is the record to continue from: the head, if only files were put back.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Restore {
-    /// The files are as they were before this record.
-    pub target: Option<RecordId>,
-    /// The head that was left, if the conversation went back too.
-    pub from: Option<RecordId>,
-    /// The files: a list of `{path, action}`, as the agent wrote it.
-    pub files: Value,
-    /// The task list that was put back with them.
-    pub todos: Option<Vec<Todo>>,
 }

@@ -3,6 +3,8 @@
 //! `read/open.rs` creates one; this file answers questions about it.
 
 pub(crate) mod read;
+pub(crate) mod blob;
+pub(crate) mod backups;
 pub(crate) mod tree;
 pub(crate) mod derived;
 pub(crate) mod join;

@@ -12,6 +12,7 @@ pub mod listing;
 pub mod find;
 pub(crate) mod answers;
 pub(crate) mod describe;
+pub mod files;
 pub(crate) mod issues;
 pub mod profile;
 pub mod secrets;

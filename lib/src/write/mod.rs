@@ -6,6 +6,8 @@ pub(crate) mod fork;
 pub(crate) mod rotate;
 pub(crate) mod trash;
 
+pub(crate) mod undo;
+
 pub mod blobs;
 pub mod clean_copy;
 pub(crate) mod copy;
@@ -19,3 +21,6 @@ pub use redaction_key::{known_redaction_key, redaction_key};
 pub use rotate::{EndedSession, Rotation, When};
 pub use store::{Amended, Listed, NewSession, Policy, Store};
 pub use trash::{FinishedDeletions, MovedFile, Origin, Removed, Trash, TrashError, TrashListing};
+pub use undo::{
+    Action, Applied, Blocked, Goal, Plan, PlannedFile, Readiness, Recovered, Scope, Undo, UndoHead, unified_diff,
+};

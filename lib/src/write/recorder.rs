@@ -207,6 +207,15 @@ impl Recorder {
     /// Continues from the start of the session, before its first prompt: the next record begins another conversation in the same
     /// file. Fails if the format has one beginning only: see [`crate::dialect::Writer::can_restart`].
     pub fn rewind_to_start(&mut self, reason: Option<String>) -> Result<Entry> {
+        self.go_to_start(|from| Body::Rewind(Rewind { from, reason }))
+    }
+
+    /// Records that files were restored, and continues from the start of the session, as [`Recorder::rewind_to_start`] does.
+    pub fn restore_to_start(&mut self, restore: Restore) -> Result<Entry> {
+        self.go_to_start(|from| Body::Restore(Restore { from, ..restore }))
+    }
+
+    fn go_to_start(&mut self, body: impl FnOnce(Option<RecordId>) -> Body) -> Result<Entry> {
         self.enter(|recorder, entry| {
             let Some(log) = &recorder.log else { return Ok(()) };
             if !log.place.writing.can_restart {
@@ -215,11 +224,14 @@ impl Recorder {
             recorder.leave_turn()?;
             let Some(log) = &mut recorder.log else { return Ok(()) };
             let from = log.cursor.chain.parent.as_ref().map(|tip| tip.id.clone());
-            let piece = Piece { on: On::Start, ..Piece::next(Body::Rewind(Rewind { from, reason })) };
+            let body = body(from);
+            let todos = if let Body::Restore(restore) = &body { restore.todos.clone() } else { None };
+            let piece = Piece { on: On::Start, ..Piece::next(body) };
             let left = std::mem::take(&mut log.cursor.chain.is_sidechain);
             let saved = log.write(vec![piece], Durability::Sync);
             let saved = saved.inspect_err(|_| log.cursor.chain.is_sidechain = left)?;
             log.cursor.move_to_start();
+            log.cursor.todos = todos.or(log.cursor.todos.take());
             recorder.ledger.settle(vec![entry], saved, log.may_lose_lines());
             Ok(())
         })

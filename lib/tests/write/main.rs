@@ -6,5 +6,6 @@ mod fork;
 mod recording;
 mod rotate;
 mod trash;
+mod undo;
 #[path = "../support/mod.rs"]
 mod support;

@@ -265,9 +265,9 @@ fn restore(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
     let mut fields = Fields(object);
     let restore = Restore {
         target: fields.text(&["target"])?.map(RecordId),
-        from: None,
         files: fields.any(&["files"]).unwrap_or_default(),
         todos: fields.any(&["todos"]).map(content::todos).transpose()?,
+        ..Restore::default()
     };
     let to = fields.text(&["to"])?;
     lose_rest(&fields, parsed);

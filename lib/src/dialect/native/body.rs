@@ -34,9 +34,12 @@ pub(super) fn parse(text: &str) -> Body {
         Kind::Rewind => Body::Rewind(Rewind { from: line.from.owned().map(RecordId), reason: line.reason.owned() }),
         Kind::Restore => Body::Restore(Restore {
             target: line.target.owned().map(RecordId),
+            after_target: line.after_target.0,
             from: line.from.owned().map(RecordId),
             files: value(line.files),
             todos: line.todos.and_then(parsed),
+            operation: line.operation.owned(),
+            takes_back: line.takes_back.owned(),
         }),
         kind => Body::from_content_or_json(kind, || line.message_content(kind), text),
     }

@@ -71,7 +71,10 @@ fn lines(draft: &NewRecord<'_>) -> Written {
         Body::Restore(restore) => {
             line.start("restore");
             line.fields.put_some("target", restore.target.as_ref().map(RecordId::as_str));
+            line.fields.put_some("afterTarget", restore.after_target.then_some(true));
             line.fields.put_some("from", restore.from.as_ref().map(RecordId::as_str));
+            line.fields.put_some("operation", restore.operation.as_deref());
+            line.fields.put_some("takesBack", restore.takes_back.as_deref());
             line.fields.put("files", restore.files.clone());
             line.fields.put_some("todos", restore.todos.as_ref().map(|todos| json!(todos)));
         }

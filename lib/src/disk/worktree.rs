@@ -1,0 +1,302 @@
+//! The third door to disk: the files of one project, for undo.
+//!
+//! Folders are opened one after the other from the root, without following links, and each file operation names one file in an
+//! open folder: no path leads out of the root, whatever is renamed or linked meanwhile.
+
+#[cfg(test)]
+pub(crate) mod sim;
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+
+use crate::model::error::{At, Error, Result};
+use crate::model::project_path::ProjectPath;
+
+/// What is at a path now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Found {
+    Nothing,
+    File {
+        mode: Option<u32>,
+        stamp: Stamp,
+    },
+    Link(String),
+    Folder,
+    /// A device, a socket or a pipe; or it is reached through a link.
+    Other(&'static str),
+}
+
+/// Tells whether a file was changed since it was looked at, without reading it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) length: u64,
+    /// Of the file itself, and of its content and its permissions.
+    pub(crate) identity: (u64, u64),
+    pub(crate) modified: (i64, i64),
+    pub(crate) changed: (i64, i64),
+}
+
+/// The files below one root: of a real project, or of a simulated one.
+pub(crate) trait Worktree: Send + Sync {
+    /// What is at a path. A link is never followed.
+    fn look(&self, path: &ProjectPath) -> io::Result<Found>;
+    /// Opens a regular file to read it.
+    fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read + '_>>;
+    /// Creates a temporary file beside a path, with the content that `write` writes and these permissions, and makes it safe.
+    fn stage(&self, path: &ProjectPath, id: &str, mode: Option<u32>, write: &mut WriteContent<'_>) -> Result<()>;
+    /// The same, as a symbolic link.
+    fn stage_link(&self, path: &ProjectPath, id: &str, target: &str) -> io::Result<()>;
+    /// Gives the temporary file its name. Fails if `is_new` and the name is taken.
+    fn publish(&self, path: &ProjectPath, id: &str, is_new: bool) -> io::Result<()>;
+    /// Deletes the temporary file, if there is one.
+    fn unstage(&self, path: &ProjectPath, id: &str) -> io::Result<()>;
+    /// Deletes a file or a link.
+    fn remove(&self, path: &ProjectPath) -> io::Result<()>;
+    /// Creates a folder. Returns whether it is new.
+    fn make_folder(&self, path: &ProjectPath) -> io::Result<bool>;
+    /// Deletes an empty folder. Returns whether it was there and empty.
+    fn remove_folder(&self, path: &ProjectPath) -> io::Result<bool>;
+    /// Makes the names in the folder of a path survive a crash.
+    fn sync_folder(&self, path: &ProjectPath) -> io::Result<()>;
+    /// The file in words, for errors.
+    fn name(&self, path: &ProjectPath) -> PathBuf;
+}
+
+/// Writes a content into a file.
+pub(crate) type WriteContent<'a> = dyn FnMut(&mut dyn Write) -> Result<()> + 'a;
+
+/// What a temporary file is called: nobody else uses such a name.
+pub(crate) fn staged_name(name: &str, id: &str) -> String {
+    // Leaves room for the rest within 255 bytes, at four bytes a character.
+    let start: String = name.chars().take(40).collect();
+    format!(".{start}.scrollback-{id}")
+}
+
+/// A real project.
+pub(crate) struct RealTree {
+    root: Dir,
+    path: PathBuf,
+}
+
+impl RealTree {
+    /// Opens the root of a project. The root itself may be reached through links.
+    pub(crate) fn open(root: &Path) -> Result<RealTree> {
+        let system = ["/proc", "/sys", "/dev"].iter().any(|folder| root.starts_with(folder));
+        if system || root.parent().is_none() {
+            return Err(Error::InvalidRoot(root.to_path_buf()));
+        }
+        let path = root.canonicalize().at(root)?;
+        Ok(RealTree { root: Dir::open_ambient_dir(&path, ambient_authority()).at(root)?, path })
+    }
+
+    fn folder(&self, path: &ProjectPath) -> io::Result<Dir> {
+        let mut folder = self.root.try_clone()?;
+        for name in path.parts().0 {
+            folder = folder.open_dir_nofollow(name)?;
+        }
+        Ok(folder)
+    }
+}
+
+impl Worktree for RealTree {
+    fn look(&self, path: &ProjectPath) -> io::Result<Found> {
+        let folder = match self.folder(path) {
+            Ok(folder) => folder,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if is_not_a_folder(&error) => {
+                return Ok(Found::Other("a folder in its path is a link or a file"));
+            }
+            Err(error) => return Err(error),
+        };
+        let name = path.parts().1;
+        let metadata = match folder.symlink_metadata(name) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) => return Err(error),
+        };
+        let kind = metadata.file_type();
+        Ok(if kind.is_symlink() {
+            match folder.read_link_contents(name)?.to_str() {
+                Some(target) => Found::Link(target.to_owned()),
+                None => Found::Other("the target of the link is not UTF-8"),
+            }
+        } else if kind.is_file() {
+            Found::File { mode: mode_of(&metadata), stamp: stamp_of(&metadata) }
+        } else if kind.is_dir() {
+            Found::Folder
+        } else {
+            Found::Other("it is a device, a socket or a pipe")
+        })
+    }
+
+    fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read + '_>> {
+        let mut how = OpenOptions::new();
+        how.read(true).follow(FollowSymlinks::No);
+        without_waiting(&mut how);
+        let file = self.folder(path)?.open_with(path.parts().1, &how)?;
+        // Opened without waiting; a pipe that took the name since would give nothing.
+        if file.metadata()?.is_file() { Ok(Box::new(file)) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    }
+
+    fn stage(&self, path: &ProjectPath, id: &str, mode: Option<u32>, write: &mut WriteContent<'_>) -> Result<()> {
+        let place = self.name(path);
+        let folder = self.folder(path).at(&place)?;
+        let mut how = OpenOptions::new();
+        how.write(true).create_new(true).follow(FollowSymlinks::No);
+        private(&mut how);
+        let mut file = folder.open_with(staged_name(path.parts().1, id), &how).at(&place)?;
+        write(&mut file)?;
+        set_mode_of(&file, mode).at(&place)?;
+        file.sync_all().at(&place)
+    }
+
+    fn stage_link(&self, path: &ProjectPath, id: &str, target: &str) -> io::Result<()> {
+        make_link(&self.folder(path)?, target, &staged_name(path.parts().1, id))
+    }
+
+    fn publish(&self, path: &ProjectPath, id: &str, is_new: bool) -> io::Result<()> {
+        let (folder, name) = (self.folder(path)?, path.parts().1);
+        let staged = staged_name(name, id);
+        if !is_new {
+            return folder.rename(&staged, &folder, name);
+        }
+        match folder.hard_link(&staged, &folder, name) {
+            Ok(()) => folder.remove_file(&staged),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            // Not every file system has hard links.
+            Err(_) if folder.symlink_metadata(name).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => folder.rename(&staged, &folder, name),
+        }
+    }
+
+    fn unstage(&self, path: &ProjectPath, id: &str) -> io::Result<()> {
+        let removed = self.folder(path).and_then(|folder| folder.remove_file(staged_name(path.parts().1, id)));
+        removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+    }
+
+    fn remove(&self, path: &ProjectPath) -> io::Result<()> {
+        self.folder(path)?.remove_file(path.parts().1)
+    }
+
+    fn make_folder(&self, path: &ProjectPath) -> io::Result<bool> {
+        match self.folder(path)?.create_dir(path.parts().1) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn remove_folder(&self, path: &ProjectPath) -> io::Result<bool> {
+        use io::ErrorKind::{DirectoryNotEmpty, NotADirectory, NotFound};
+        match self.folder(path).and_then(|folder| folder.remove_dir(path.parts().1)) {
+            Ok(()) => Ok(true),
+            Err(error) if matches!(error.kind(), DirectoryNotEmpty | NotFound | NotADirectory) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn sync_folder(&self, path: &ProjectPath) -> io::Result<()> {
+        // The handle of the folder only names it; Windows has no such call and needs none.
+        if cfg!(unix) { self.folder(path)?.open(".")?.sync_all() } else { Ok(()) }
+    }
+
+    fn name(&self, path: &ProjectPath) -> PathBuf {
+        path.below(&self.path)
+    }
+}
+
+/// Whether a name in a path is something else than a folder: a link is not followed, which systems tell in two ways.
+fn is_not_a_folder(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotADirectory || is_loop(error)
+}
+
+#[cfg(unix)]
+fn is_loop(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ELOOP)
+}
+
+#[cfg(unix)]
+fn mode_of(metadata: &Metadata) -> Option<u32> {
+    use cap_std::fs::MetadataExt;
+    Some(metadata.mode() & 0o7777)
+}
+
+#[cfg(unix)]
+fn stamp_of(metadata: &Metadata) -> Stamp {
+    use cap_std::fs::MetadataExt;
+    Stamp {
+        length: metadata.len(),
+        identity: (metadata.dev(), metadata.ino()),
+        modified: (metadata.mtime(), metadata.mtime_nsec()),
+        changed: (metadata.ctime(), metadata.ctime_nsec()),
+    }
+}
+
+#[cfg(unix)]
+fn without_waiting(how: &mut OpenOptions) {
+    use cap_std::fs::OpenOptionsExt;
+    how.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
+}
+
+/// Nobody else reads a file before it has its own permissions.
+#[cfg(unix)]
+fn private(how: &mut OpenOptions) {
+    use cap_std::fs::OpenOptionsExt;
+    how.mode(0o600);
+}
+
+#[cfg(unix)]
+fn set_mode_of(file: &File, mode: Option<u32>) -> io::Result<()> {
+    use cap_std::fs::{Permissions, PermissionsExt};
+    // Set-user-id and set-group-id bits come from a log: they are not set.
+    mode.map_or(Ok(()), |mode| file.set_permissions(Permissions::from_mode(mode & 0o777)))
+}
+
+#[cfg(unix)]
+fn make_link(folder: &Dir, target: &str, name: &str) -> io::Result<()> {
+    folder.symlink_contents(target, name)
+}
+
+#[cfg(not(unix))]
+mod windows {
+    //! Windows has no permission bits, and creating links needs a right that people rarely have.
+
+    use std::io;
+
+    use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+
+    use super::Stamp;
+
+    pub(super) fn is_loop(_: &io::Error) -> bool {
+        false
+    }
+
+    pub(super) fn mode_of(_: &Metadata) -> Option<u32> {
+        None
+    }
+
+    pub(super) fn stamp_of(metadata: &Metadata) -> Stamp {
+        let modified =
+            metadata.modified().ok().and_then(|time| time.into_std().duration_since(std::time::UNIX_EPOCH).ok());
+        let modified = modified.map_or((0, 0), |since| (since.as_secs() as i64, i64::from(since.subsec_nanos())));
+        Stamp { length: metadata.len(), identity: (0, 0), modified, changed: (0, 0) }
+    }
+
+    pub(super) fn without_waiting(_: &mut OpenOptions) {}
+
+    pub(super) fn private(_: &mut OpenOptions) {}
+
+    pub(super) fn set_mode_of(_: &File, _: Option<u32>) -> io::Result<()> {
+        Ok(())
+    }
+
+    pub(super) fn make_link(_: &Dir, _: &str, _: &str) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+#[cfg(not(unix))]
+use windows::{is_loop, make_link, mode_of, private, set_mode_of, stamp_of, without_waiting};

@@ -1,0 +1,176 @@
+//! The contents of files that a session kept: texts in its records, copies in its file history, blobs of its store.
+//!
+//! Names of copies come from the log: only regular files in the session's own places are read, and what has a recorded hash is
+//! checked against it.
+
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::model::error::{At, Error, Result};
+use crate::model::regular_file::{self, Links};
+use crate::session::Session;
+use crate::session::blob;
+
+/// A copy that is larger is not read.
+pub(crate) const COPY_LIMIT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+
+/// Where agents of seed 000's format keep copies, beside the session or in its project.
+const SAGE_BACKUPS: &str = ".sage/backups";
+
+/// How much is read at once.
+const CHUNK_BYTES: usize = 128 * 1024;
+
+/// The content of a file at some moment, kept somewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileCopy {
+    kept: Kept,
+    /// The SHA-256 of the content, in hexadecimal digits, if it was recorded.
+    sha256: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kept {
+    Bytes(Arc<[u8]>),
+    File(PathBuf),
+    Blob { folder: PathBuf, id: String },
+}
+
+impl FileCopy {
+    /// A content in memory.
+    pub(crate) fn bytes(bytes: impl Into<Arc<[u8]>>) -> FileCopy {
+        FileCopy { kept: Kept::Bytes(bytes.into()), sha256: None }
+    }
+
+    /// A blob in a folder of blobs.
+    pub(crate) fn blob(folder: &Path, id: &str, sha256: Option<String>) -> FileCopy {
+        FileCopy { kept: Kept::Blob { folder: folder.to_path_buf(), id: id.to_owned() }, sha256 }
+    }
+
+    /// The name of the blob, if it is one.
+    pub(crate) fn blob_id(&self) -> Option<&str> {
+        if let Kept::Blob { id, .. } = &self.kept { Some(id) } else { None }
+    }
+
+    /// The content's SHA-256, if it was recorded.
+    pub(crate) fn sha256(&self) -> Option<&str> {
+        self.sha256.as_deref()
+    }
+
+    /// Writes the content. Fails if it is not the recorded one; what was written until then must not be used.
+    pub(crate) fn copy_to(&self, out: &mut dyn Write) -> Result<()> {
+        match &self.kept {
+            Kept::Bytes(bytes) => self.checked(&mut &bytes[..], out, Path::new("")),
+            Kept::File(path) => {
+                let (file, metadata) = regular_file::open(path, Links::Refuse)?;
+                regular_file::check_length(path, metadata.len(), COPY_LIMIT_BYTES)?;
+                self.checked(&mut file.take(metadata.len()), out, path)
+            }
+            Kept::Blob { folder, id } => blob::copy_to(folder, id, out),
+        }
+    }
+
+    fn checked(&self, from: &mut dyn Read, out: &mut dyn Write, path: &Path) -> Result<()> {
+        let mut hash = self.sha256.as_ref().map(|_| Sha256::new());
+        let mut chunk = vec![0; CHUNK_BYTES];
+        loop {
+            let count = match from.read(&mut chunk) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error).at(path),
+            };
+            if let Some(hash) = &mut hash {
+                hash.update(&chunk[..count]);
+            }
+            out.write_all(&chunk[..count]).at(path)?;
+        }
+        let found = hash.map(|hash| hex(&hash.finalize()));
+        if found == self.sha256 {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::InvalidData, "not the content that was recorded")).at(path)
+    }
+
+    /// The content, if it is not larger than `limit_bytes`.
+    pub(crate) fn read(&self, limit_bytes: usize) -> Result<Arc<[u8]>> {
+        if let Kept::Bytes(bytes) = &self.kept {
+            return Ok(bytes.clone());
+        }
+        let mut out = Limited { bytes: Vec::new(), limit_bytes };
+        self.copy_to(&mut out)?;
+        Ok(out.bytes.into())
+    }
+}
+
+/// Refuses more bytes than its limit.
+struct Limited {
+    bytes: Vec<u8>,
+    limit_bytes: usize,
+}
+
+impl Write for Limited {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.bytes.len() + bytes.len() > self.limit_bytes {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too large"));
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The places where a session's copies may be.
+pub(crate) struct Backups {
+    folders: Vec<PathBuf>,
+    blobs: Option<PathBuf>,
+}
+
+impl Backups {
+    /// The places of a session whose project is at `root`; `data` is our own folder.
+    pub(crate) fn of(session: &Session, root: &Path, data: Option<&Path>) -> Backups {
+        let source = &session.source;
+        let mut folders: Vec<PathBuf> = source.file_history().into_iter().collect();
+        if source.dialect.name() == "native" {
+            folders.extend(source.path.parent().map(|folder| folder.join("backups")));
+            folders.push(root.join(SAGE_BACKUPS));
+            let cwd = session.cwd().map(Path::new).filter(|cwd| cwd.starts_with(root) && *cwd != root);
+            folders.extend(cwd.map(|cwd| cwd.join(SAGE_BACKUPS)));
+        }
+        folders.dedup();
+        let of_store = source.store().filter(|_| source.dialect.name() == "native");
+        let blobs = of_store.or_else(|| data.map(Path::to_path_buf)).map(|store| store.join("blobs"));
+        Backups { folders, blobs }
+    }
+
+    /// The folder of blobs.
+    pub(crate) fn blobs(&self) -> Option<&Path> {
+        self.blobs.as_deref()
+    }
+
+    /// A copy in the file history. The folders in its name are not believed.
+    pub(crate) fn named(&self, name: &str, sha256: Option<String>) -> Result<FileCopy> {
+        // Windows' names can be read elsewhere, too.
+        let file = name
+            .rsplit(['/', '\\'])
+            .next()
+            .filter(|file| !matches!(*file, "" | "." | "..") && !file.contains('\0'));
+        let Some(file) = file else {
+            return Err(Error::InvalidName { name: name.to_owned(), why: "not the name of a copy".to_owned() });
+        };
+        let places = || self.folders.iter().map(|folder| folder.join(file));
+        let path = places().find(|path| regular_file::is_there(path)).or_else(|| places().next());
+        let path = path.ok_or_else(|| Error::NotAFile(PathBuf::from(name)))?;
+        Ok(FileCopy { kept: Kept::File(path), sha256 })
+    }
+}

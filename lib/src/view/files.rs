@@ -1,0 +1,170 @@
+//! What a session did to files: one timeline over all branches, because the disk has only one.
+//!
+//! ```text
+//! records    u1      a1          u2      a2          u3
+//! facts      A=v1    A: edit     A=v2    A: edit     …           =: what the file was, from a backup or a snapshot
+//! A before u2: v2, the first fact at or after it; A now: v2 with the edits behind it
+//! ```
+//!
+//! Facts stand where their message stands, wherever the agent wrote them.
+
+mod collect;
+mod edit;
+mod hunks;
+mod path_history;
+mod version;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::model::error::Result;
+use crate::model::named_enum;
+use crate::model::project;
+use crate::model::project_path::ProjectPath;
+use crate::model::record::{RecordId, Restore};
+use crate::session::backups::Backups;
+use crate::session::{RecordRef, Session};
+pub(crate) use path_history::{Moment, PathHistory};
+pub use version::{FileContent, FileVersion, KnownVersion, Unknown};
+
+/// What a session did to the files of its project.
+pub struct FileHistory {
+    /// The project's root, as the session names it.
+    pub(crate) root: PathBuf,
+    pub(crate) paths: BTreeMap<ProjectPath, PathHistory>,
+    /// Paths that are not looked at, and why.
+    pub(crate) refused: BTreeMap<String, Refused>,
+    /// What restored files, in order.
+    pub(crate) restores: Vec<RestoreEvent>,
+}
+
+/// A path that is not looked at.
+pub(crate) struct Refused {
+    pub(crate) why: &'static str,
+    /// The last change of it.
+    pub(crate) last: Moment,
+}
+
+/// Files were restored at a moment.
+#[derive(Debug, Clone)]
+pub(crate) struct RestoreEvent {
+    pub(crate) moment: Moment,
+    /// Its record, or its line in our journal.
+    pub(crate) id: RecordId,
+    pub(crate) restore: Restore,
+}
+
+/// A restore of another agent's session, from our own journal.
+#[derive(Debug, Clone)]
+pub struct JournalEntry {
+    /// Its id.
+    pub id: RecordId,
+    /// The last record of the session at that time.
+    pub head: Option<RecordId>,
+    /// When it was.
+    pub at: Option<Timestamp>,
+    /// What was restored.
+    pub restore: Restore,
+}
+
+/// A file and its changes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileRow {
+    /// Its path in the project; as the session names it, if it is outside.
+    pub path: String,
+    /// The oldest first.
+    pub changes: Vec<ChangeRow>,
+}
+
+/// One change of a file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeRow {
+    /// The record that tells of it.
+    pub record: RecordId,
+    /// The message that made it.
+    pub message: RecordId,
+    /// The tool that made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// What happened to the file.
+    pub action: ChangeAction,
+    /// When.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// The size after it, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// The SHA-256 after it, in hexadecimal digits, if it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+}
+
+named_enum! {
+    /// What happened to a file.
+    ChangeAction {
+        /// It did not exist before.
+        Created = "created",
+        /// Its content, its permissions or its target changed.
+        Modified = "modified",
+        /// It does not exist any more.
+        Deleted = "deleted",
+    }
+}
+
+impl FileHistory {
+    /// Reads the history of a session. `data` is our own folder, and `journal` what it knows of restores.
+    pub fn read(
+        session: &Session,
+        data: Option<&Path>,
+        root: Option<&Path>,
+        journal: &[JournalEntry],
+    ) -> Result<FileHistory> {
+        let recorded = FileHistory::root_of(session).unwrap_or_default();
+        let backups = Backups::of(session, root.unwrap_or(&recorded), data);
+        collect::history(session, recorded, &backups, journal)
+    }
+
+    /// The root of a session's project, if the session names a directory.
+    pub(crate) fn root_of(session: &Session) -> Option<PathBuf> {
+        session.cwd().map(Path::new).filter(|cwd| cwd.is_absolute()).map(project::of)
+    }
+
+    /// The root of the project, as the session names it.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Every file that the session changed, by path.
+    pub fn rows(&self) -> Vec<FileRow> {
+        let row =
+            |(path, history): (&ProjectPath, &PathHistory)| FileRow { path: path.to_string(), changes: history.rows() };
+        self.paths.iter().map(row).filter(|row| !row.changes.is_empty()).collect()
+    }
+
+    /// What was at a path right after a record; `None` if the session did not touch it.
+    pub fn version_after(&self, path: &ProjectPath, record: RecordRef<'_>) -> Option<KnownVersion> {
+        Some(self.paths.get(path)?.before(Moment::after(record)))
+    }
+
+    /// What was at a path right before a record; `None` if the session did not touch it.
+    pub fn version_before(&self, path: &ProjectPath, record: RecordRef<'_>) -> Option<KnownVersion> {
+        Some(self.paths.get(path)?.before(Moment::before(record)))
+    }
+
+    /// What the session left at a path; `None` if the session did not touch it.
+    pub fn version_now(&self, path: &ProjectPath) -> Option<KnownVersion> {
+        Some(self.paths.get(path)?.now())
+    }
+
+    /// The path that was typed or recorded, as this history names it.
+    pub fn find(&self, path: &str, cwd: &Path) -> Option<&ProjectPath> {
+        let typed = ProjectPath::in_project(path, cwd, &self.root)
+            .or_else(|_| ProjectPath::in_project(path, &self.root, &self.root));
+        self.paths.get_key_value(&typed.ok()?).map(|(path, _)| path)
+    }
+}

@@ -1,0 +1,356 @@
+//! Gathers what a session tells of files: snapshots, backups, restores, and the edits of its tool calls.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use hashbrown::{HashMap, HashSet};
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::edit::{self, FileEdit};
+use super::path_history::{Fact, Moment, PathHistory, Phase, What};
+use super::version::{FileContent, FileVersion, KnownVersion, Unknown};
+use super::{FileHistory, JournalEntry, Refused, RestoreEvent};
+use crate::model::error::Result;
+use crate::model::message::{Part, ToolState};
+use crate::model::project_path::ProjectPath;
+use crate::model::record::{
+    After, Before, Body, Content, FileState, Kind, Outcome, RecordId, Restore, RestoredFile, RestoredVersion, Snapshot,
+};
+use crate::session::backups::{Backups, FileCopy};
+use crate::session::tree::NodeIx;
+use crate::session::{RecordRef, Session};
+
+/// Reads every record that can tell of files.
+pub(super) fn history(
+    session: &Session,
+    root: PathBuf,
+    backups: &Backups,
+    journal: &[JournalEntry],
+) -> Result<FileHistory> {
+    let cwd = session.cwd().map_or_else(|| root.clone(), PathBuf::from);
+    let history = FileHistory { root, paths: BTreeMap::new(), refused: BTreeMap::new(), restores: Vec::new() };
+    let mut collector = Collector {
+        session,
+        backups,
+        cwd,
+        history,
+        calls: Vec::new(),
+        open_calls: HashMap::new(),
+        prompts: HashMap::new(),
+        snapshotted: HashSet::new(),
+        copies: HashMap::new(),
+        old_restores: Vec::new(),
+    };
+    for record in session.records() {
+        match record.kind() {
+            Kind::Snapshot => {
+                if let Body::Snapshot(snapshot) = record.body()? {
+                    collector.snapshot(record, &snapshot);
+                }
+            }
+            Kind::Restore => {
+                if let Body::Restore(restore) = record.body()? {
+                    let event = RestoreEvent { moment: Moment::before(record), id: id_of(record), restore };
+                    let phases = [Phase::Before, Phase::Change, Phase::After];
+                    collector.restore(event, record.at(), phases.map(|phase| Moment::at(record.order(), phase)));
+                }
+            }
+            Kind::Assistant | Kind::ToolResult | Kind::User => {
+                if let Some(content) = record.body()?.content() {
+                    collector.content(record, content);
+                }
+            }
+            _ => {}
+        }
+    }
+    for (number, entry) in journal.iter().enumerate() {
+        let head = entry.head.as_ref().and_then(|head| session.find(head.as_str()).ok());
+        let order = head.or_else(|| session.records().next_back()).map_or(0, RecordRef::order);
+        let phases = [Phase::Before, Phase::Change, Phase::After].map(|phase| Moment::restored(order, number, phase));
+        let event = RestoreEvent { moment: phases[0], id: entry.id.clone(), restore: entry.restore.clone() };
+        collector.restore(event, entry.at, phases);
+    }
+    collector.finish()
+}
+
+struct Collector<'a> {
+    session: &'a Session,
+    backups: &'a Backups,
+    cwd: PathBuf,
+    history: FileHistory,
+    calls: Vec<Call>,
+    /// The last call of each id that has no result.
+    open_calls: HashMap<String, usize>,
+    /// The message of each prompt that has a name of its own (Qwen Code).
+    prompts: HashMap<String, usize>,
+    /// Paths that are known from snapshots with the state after each change.
+    snapshotted: HashSet<ProjectPath>,
+    /// The path that a copy without a hash belongs to.
+    copies: HashMap<String, ProjectPath>,
+    /// Restores that do not say what they restored: it follows from the target.
+    old_restores: Vec<(Fact, ProjectPath, Moment)>,
+}
+
+/// A tool call that may change files.
+struct Call {
+    id: String,
+    moment: (usize, usize),
+    message: RecordId,
+    tool: String,
+    at: Option<Timestamp>,
+    input: Value,
+    note: Option<Map<String, Value>>,
+    end: End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Open,
+    Done,
+    Failed,
+}
+
+fn id_of(record: RecordRef<'_>) -> RecordId {
+    RecordId(record.id().into_owned())
+}
+
+/// Whether scrollback wrote a line of the native format: only its lines say which version they have.
+fn is_ours(record: RecordRef<'_>) -> bool {
+    let lines = record.exact().unwrap_or_default();
+    lines.iter().any(|line| memchr::memmem::find(line, br#""format":"#).is_some())
+}
+
+impl Collector<'_> {
+    /// The path in the project, or a note that it is refused.
+    fn path(&mut self, path: &str, moment: Moment) -> Option<ProjectPath> {
+        match ProjectPath::in_project(path, &self.cwd, &self.history.root) {
+            Ok(path) => Some(path),
+            Err(why) => {
+                let last = self.history.refused.get(path).map_or(moment, |known| known.last.max(moment));
+                self.history.refused.insert(path.to_owned(), Refused { why, last });
+                None
+            }
+        }
+    }
+
+    fn file(&mut self, path: &ProjectPath) -> &mut PathHistory {
+        self.history.paths.entry(path.clone()).or_default()
+    }
+
+    // Snapshots
+
+    fn snapshot(&mut self, record: RecordRef<'_>, snapshot: &Snapshot) {
+        let nearest_prompt = || {
+            let mut above = std::iter::successors(Some(record), |record| record.parent());
+            above.find(|record| record.kind() == Kind::User).map(RecordRef::order)
+        };
+        let all = std::iter::once(snapshot).chain(&snapshot.more);
+        let last = snapshot.more.len();
+        for (number, one) in all.enumerate() {
+            let named =
+                snapshot.message.as_ref().and_then(|id| self.session.find(id.as_str()).ok()).map(RecordRef::order);
+            let prompt = one.extra.get("promptId").and_then(Value::as_str);
+            let known = prompt.and_then(|prompt| self.prompts.get(prompt)).copied();
+            let order = named.or(known).or_else(nearest_prompt).unwrap_or_else(|| record.order());
+            if let (Some(prompt), true) = (prompt, number == last) {
+                self.prompts.entry(prompt.to_owned()).or_insert(order);
+            }
+            let message = NodeIx::try_from(order).map_or_else(|_| id_of(record), |node| id_of(self.session.at(node)));
+            for file in &one.files {
+                self.file_state(record, &message, order, file, snapshot.update);
+            }
+        }
+    }
+
+    fn file_state(&mut self, record: RecordRef<'_>, message: &RecordId, order: usize, file: &FileState, update: bool) {
+        let moment = Moment::at(order, Phase::Before);
+        let Some(path) = self.path(&file.path, moment) else { return };
+        let before = self.before(&path, file);
+        let fact = |phase, what| Fact {
+            moment: Moment::at(order, phase),
+            record: id_of(record),
+            message: message.clone(),
+            tool: None,
+            at: record.at(),
+            is_restore: false,
+            what,
+        };
+        let after = match &file.after {
+            After::Absent => FileVersion::Absent,
+            After::Hash(hash) => FileVersion::File { content: FileContent::Hash(hash.clone()), mode: file.mode_after },
+            After::Symlink(target) => FileVersion::Link(target.clone()),
+            After::Unknown => {
+                // A backup from before the change, and the change itself is in the records.
+                self.file(&path).add_statement(fact(Phase::Before, What::Was(before)), update);
+                return;
+            }
+        };
+        self.snapshotted.insert(path.clone());
+        let is_unchanged = file.extra.get("state").and_then(Value::as_str) == Some("unchanged");
+        let history = self.file(&path);
+        if file.before == Before::Absent && !is_ours(record) {
+            history.has_text_only = true;
+        }
+        // Of several snapshots of one message, the oldest original and the newest hash count.
+        history.add_statement(fact(Phase::Before, What::Was(before)), true);
+        if !is_unchanged {
+            history.add(fact(Phase::Change, What::Changed));
+        }
+        history.add_statement(fact(Phase::After, What::Was(Ok(after))), false);
+    }
+
+    fn before(&mut self, path: &ProjectPath, file: &FileState) -> KnownVersion {
+        if let Some(target) = &file.symlink {
+            return Ok(FileVersion::Link(target.clone()));
+        }
+        let copied = |copy| Ok(FileVersion::File { content: FileContent::Copy(copy), mode: file.mode });
+        match &file.before {
+            Before::Absent => Ok(FileVersion::Absent),
+            Before::Inline(text) => copied(FileCopy::bytes(text.as_bytes())),
+            Before::Backup { name, hash } => {
+                let owner = self.copies.entry(name.clone()).or_insert_with(|| path.clone());
+                if owner != path && hash.is_none() {
+                    return Err(Unknown::Failed("two files share one copy".to_owned()));
+                }
+                let copy = self.backups.named(name, hash.clone());
+                copy.map_err(|error| Unknown::Failed(error.to_string())).and_then(copied)
+            }
+            Before::Blob { id, hash } => match self.backups.blobs() {
+                Some(folder) => copied(FileCopy::blob(folder, id, hash.clone())),
+                None => Err(Unknown::Failed("the session is in no store with blobs".to_owned())),
+            },
+            Before::Failed(why) => {
+                Err(Unknown::Failed(why.clone().unwrap_or_else(|| "the agent could not copy it".to_owned())))
+            }
+            Before::Unknown => Err(Unknown::NotKept("no copy of it was kept")),
+        }
+    }
+
+    // Restores
+
+    fn restore(&mut self, event: RestoreEvent, at: Option<Timestamp>, phases: [Moment; 3]) {
+        let Restore { target, after_target, files, takes_back, .. } = &event.restore;
+        let target = target.as_ref().and_then(|id| self.session.find(id.as_str()).ok());
+        let target = target.map(|target| if *after_target { Moment::after(target) } else { Moment::before(target) });
+        let tool = if takes_back.is_some() { "redo" } else { "undo" };
+        for file in RestoredFile::read_all(files) {
+            let is_done = matches!(file.action.as_str(), "restore" | "create" | "delete");
+            let root = self.history.root.clone();
+            let path = ProjectPath::in_project(&file.path, &root, &root).ok();
+            let Some(path) = path.filter(|_| is_done) else { continue };
+            let fact = |phase: usize, what| Fact {
+                moment: phases[phase],
+                record: event.id.clone(),
+                message: event.id.clone(),
+                tool: Some(tool.to_owned()),
+                at,
+                is_restore: true,
+                what,
+            };
+            match (&file.versions, target) {
+                (Some((before, after)), _) => {
+                    let [before, after] = [before, after].map(|version| self.restored(version));
+                    let history = self.file(&path);
+                    history.add(fact(0, What::Was(before)));
+                    history.add(fact(1, What::Changed));
+                    history.add(fact(2, What::Was(after)));
+                }
+                (None, Some(target)) => {
+                    self.file(&path).add(fact(1, What::Changed));
+                    self.old_restores.push((fact(2, What::Changed), path, target));
+                }
+                (None, None) => self.file(&path).add(fact(1, What::Changed)),
+            }
+        }
+        self.history.restores.push(event);
+    }
+
+    fn restored(&self, version: &RestoredVersion) -> KnownVersion {
+        match (version, self.backups.blobs()) {
+            (RestoredVersion { link: Some(target), .. }, _) => Ok(FileVersion::Link(target.clone())),
+            (RestoredVersion { blob: Some(id), mode, .. }, Some(folder)) => {
+                Ok(FileVersion::File { content: FileContent::Copy(FileCopy::blob(folder, id, None)), mode: *mode })
+            }
+            (RestoredVersion { blob: Some(_), .. }, None) => {
+                Err(Unknown::Failed("the session is in no store with blobs".to_owned()))
+            }
+            (RestoredVersion { blob: None, link: None, .. }, _) => Ok(FileVersion::Absent),
+        }
+    }
+
+    // Tool calls
+
+    fn content(&mut self, record: RecordRef<'_>, content: &Content) {
+        for (at, call) in content.parts.iter().filter_map(Part::as_call).enumerate() {
+            // Most calls change nothing that can be seen.
+            let Some(input) = call.input().filter(|input| !edit::of_call(input, None).is_empty()) else { continue };
+            let end = match &call.state {
+                ToolState::OutputAvailable { .. } => End::Done,
+                ToolState::OutputError { .. } | ToolState::OutputDenied { .. } => End::Failed,
+                _ => End::Open,
+            };
+            let note = call.call_provider_metadata.as_ref().and_then(|all| all.get("scrollback")?.as_object()).cloned();
+            if end == End::Open {
+                self.open_calls.insert(call.call_id.clone(), self.calls.len());
+            }
+            let moment = (record.order(), at);
+            let (id, message, tool, at) = (call.call_id.clone(), id_of(record), call.name.clone(), record.at());
+            self.calls.push(Call { id, moment, message, tool, at, input: input.clone(), note, end });
+        }
+        for result in content.results.iter().filter(|result| !result.preliminary) {
+            let Some(call) = self.open_calls.remove(&result.call_id).and_then(|at| self.calls.get_mut(at)) else {
+                continue;
+            };
+            call.end = if result.outcome == Outcome::Done { End::Done } else { End::Failed };
+            call.note.get_or_insert_default().extend(result.about.clone());
+        }
+        for note in &content.notes {
+            let known = self.calls.iter_mut().rev().find(|call| call.id == note.call_id);
+            known.into_iter().for_each(|call| call.note.get_or_insert_default().extend(note.about.clone()));
+        }
+    }
+
+    fn finish(mut self) -> Result<FileHistory> {
+        for call in std::mem::take(&mut self.calls) {
+            if call.end != End::Failed {
+                edit::of_call(&call.input, call.note.as_ref()).into_iter().for_each(|edit| self.edit(&call, edit));
+            }
+        }
+        for (fact, path, target) in std::mem::take(&mut self.old_restores) {
+            let history = self.file(&path);
+            let version = history.before(target);
+            history.add(Fact { what: What::Was(version), ..fact });
+        }
+        Ok(self.history)
+    }
+
+    fn edit(&mut self, call: &Call, edit: FileEdit) {
+        let (message, number) = call.moment;
+        let moment = |phase| Moment::of_call(message, number, phase);
+        let Some(path) = self.path(&edit.path, moment(Phase::Change)) else { return };
+        if self.snapshotted.contains(&path) {
+            // The snapshots tell more, and tell it exactly.
+            return;
+        }
+        let fact = |phase, what| Fact {
+            moment: moment(phase),
+            record: call.message.clone(),
+            message: call.message.clone(),
+            tool: Some(call.tool.clone()),
+            at: call.at,
+            is_restore: false,
+            what,
+        };
+        let noted = |text: Option<std::sync::Arc<str>>| match text {
+            Some(text) => What::Was(Ok(FileVersion::rebuilt(text.as_bytes()))),
+            None => What::Was(Ok(FileVersion::Absent)),
+        };
+        let is_open = call.end == End::Open;
+        let history = self.history.paths.entry(path).or_default();
+        edit.before.into_iter().for_each(|before| history.add(fact(Phase::Before, noted(before))));
+        let what = if edit.edit.0.is_empty() { What::Changed } else { What::Edited { edit: edit.edit, is_open } };
+        history.add(fact(Phase::Change, what));
+        edit.after.into_iter().for_each(|after| history.add(fact(Phase::After, noted(Some(after)))));
+    }
+}

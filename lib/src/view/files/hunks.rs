@@ -1,0 +1,285 @@
+//! Lines that a patch replaces: of `apply_patch`, of unified diffs, and of the differences that agents note.
+
+use serde_json::Value;
+
+use super::edit::{Edit, FileEdit, Way};
+
+pub(crate) const BEGIN_PATCH: &str = "*** Begin Patch";
+const END_PATCH: &str = "*** End Patch";
+
+/// Some lines, and what comes in their place.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Hunk {
+    /// The line that it begins at, before and after, counted from 0; without them, the first fitting place counts.
+    starts: Option<(usize, usize)>,
+    /// Lines that must be passed before it.
+    headings: Vec<String>,
+    lines: Vec<PatchLine>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct PatchLine {
+    sign: char,
+    text: String,
+    /// It is the last line of the file and has no line feed.
+    is_unended: bool,
+}
+
+/// The text with the hunks applied; `None` if one does not fit.
+pub(crate) fn apply(hunks: &[Hunk], text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let mut out = String::with_capacity(text.len());
+    let mut done = 0;
+    for hunk in hunks {
+        let old: Vec<&PatchLine> = hunk.lines.iter().filter(|line| line.sign != '+').collect();
+        let at = hunk.place(&lines, done, &old)?;
+        lines[done..at].iter().for_each(|line| out.push_str(line));
+        done = at;
+        for line in &hunk.lines {
+            match line.sign {
+                '+' => {
+                    if !out.is_empty() && !out.ends_with('\n') {
+                        out.push('\n');
+                    }
+                    out.push_str(&line.text);
+                    out.push_str(if line.is_unended { "" } else { "\n" });
+                }
+                sign => {
+                    if sign == ' ' {
+                        out.push_str(lines[done]);
+                    }
+                    done += 1;
+                }
+            }
+        }
+    }
+    lines[done..].iter().for_each(|line| out.push_str(line));
+    Some(out)
+}
+
+/// The hunks that lead back.
+pub(crate) fn inverse(hunks: &[Hunk]) -> Vec<Hunk> {
+    let turned = |line: &PatchLine| {
+        let sign = match line.sign {
+            '+' => '-',
+            '-' => '+',
+            other => other,
+        };
+        PatchLine { sign, ..line.clone() }
+    };
+    let inverse = |hunk: &Hunk| Hunk {
+        starts: hunk.starts.map(|(old, new)| (new, old)),
+        headings: hunk.headings.clone(),
+        lines: hunk.lines.iter().map(turned).collect(),
+    };
+    hunks.iter().map(inverse).collect()
+}
+
+impl Hunk {
+    /// Where the old lines stand, from `from` on.
+    fn place(&self, lines: &[&str], from: usize, old: &[&PatchLine]) -> Option<usize> {
+        let bare = |at: usize| lines[at].strip_suffix('\n').unwrap_or(lines[at]);
+        let fits = |at: usize| {
+            at + old.len() <= lines.len() && old.iter().enumerate().all(|(n, line)| bare(at + n) == line.text)
+        };
+        if let Some((start, _)) = self.starts {
+            return Some(start).filter(|start| *start >= from && fits(*start));
+        }
+        let mut from = from;
+        for heading in &self.headings {
+            from = (from..lines.len()).find(|at| bare(*at) == heading)? + 1;
+        }
+        if old.is_empty() {
+            // `apply_patch` adds lines without a place at the end.
+            return Some(if self.headings.is_empty() { lines.len() } else { from });
+        }
+        (from..lines.len()).find(|at| fits(*at))
+    }
+
+    fn push(&mut self, line: &str) {
+        match line.chars().next() {
+            Some('\\') => self.lines.iter_mut().rev().take(1).for_each(|last| last.is_unended = true),
+            Some(sign @ ('+' | '-' | ' ')) => {
+                self.lines.push(PatchLine { sign, text: line[1..].to_owned(), is_unended: false });
+            }
+            // An empty context line may have lost its blank.
+            None => self.lines.push(PatchLine { sign: ' ', text: String::new(), is_unended: false }),
+            Some(_) => {}
+        }
+    }
+}
+
+/// The hunks of a `structuredPatch`: `[{oldStart, newStart, lines}]`.
+pub(crate) fn structured(patch: &Value) -> Option<Vec<Hunk>> {
+    let hunk = |value: &Value| {
+        let number = |key: &str| value.get(key)?.as_u64().and_then(|number| usize::try_from(number).ok());
+        let starts = starts((number("oldStart")?, number("oldLines")?), (number("newStart")?, number("newLines")?));
+        let mut hunk = Hunk { starts: Some(starts), ..Hunk::default() };
+        for line in value.get("lines")?.as_array()? {
+            hunk.push(line.as_str()?);
+        }
+        Some(hunk)
+    };
+    patch.as_array()?.iter().map(hunk).collect()
+}
+
+/// The hunks of a unified diff of one file.
+pub(crate) fn unified(text: &str) -> Option<Vec<Hunk>> {
+    let mut hunks: Vec<Hunk> = Vec::new();
+    for line in text.lines() {
+        if line.starts_with("@@") {
+            hunks.push(Hunk { starts: Some(numbers(line)?), ..Hunk::default() });
+        } else if let Some(hunk) = hunks.last_mut() {
+            hunk.push(line);
+        }
+    }
+    (!hunks.is_empty()).then_some(hunks)
+}
+
+/// `@@ -1,3 +1,4 @@`
+fn numbers(line: &str) -> Option<(usize, usize)> {
+    let mut words = line.split_whitespace().skip(1);
+    let mut side = |sign: char| {
+        let range = words.next()?.strip_prefix(sign)?;
+        let (start, count) = range.split_once(',').unwrap_or((range, "1"));
+        Some((start.parse().ok()?, count.parse().ok()?))
+    };
+    Some(starts(side('-')?, side('+')?))
+}
+
+/// Lines are counted from 1; a side without lines begins after the line that it names.
+fn starts(old: (usize, usize), new: (usize, usize)) -> (usize, usize) {
+    let start = |(start, count): (usize, usize)| if count == 0 { start } else { start.saturating_sub(1) };
+    (start(old), start(new))
+}
+
+/// The changes of a patch in the format of `apply_patch`, file by file.
+pub(crate) fn patched_files(text: &str) -> Vec<FileEdit> {
+    let Some(begin) = text.find(BEGIN_PATCH) else { return Vec::new() };
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for line in text[begin..].lines().skip(1).take_while(|line| line.trim_end() != END_PATCH) {
+        let actions = [
+            ("*** Add File: ", Action::Add),
+            ("*** Update File: ", Action::Update),
+            ("*** Delete File: ", Action::Delete),
+        ];
+        let heading = actions.into_iter().find_map(|(prefix, action)| Some((line.strip_prefix(prefix)?, action)));
+        match (heading, sections.last_mut()) {
+            (Some((path, action)), _) => {
+                sections.push(Section { path: path.trim(), action, moved_to: None, lines: Vec::new() });
+            }
+            (None, Some(section)) => match line.strip_prefix("*** Move to: ") {
+                Some(path) => section.moved_to = Some(path.trim()),
+                // Such as the mark of the end of the file.
+                None if line.starts_with("*** ") => {}
+                None => section.lines.push(line),
+            },
+            (None, None) => {}
+        }
+    }
+    sections.iter().flat_map(Section::edits).collect()
+}
+
+/// What a patch says about one file.
+struct Section<'a> {
+    path: &'a str,
+    action: Action,
+    moved_to: Option<&'a str>,
+    lines: Vec<&'a str>,
+}
+
+#[derive(Clone, Copy)]
+enum Action {
+    Add,
+    Update,
+    Delete,
+}
+
+impl Section<'_> {
+    fn edits(&self) -> Vec<FileEdit> {
+        let edit = |path: &str, ways| FileEdit { path: path.to_owned(), before: None, edit: Edit(ways), after: None };
+        let way = match self.action {
+            Action::Add => {
+                let content: String =
+                    self.lines.iter().map(|line| format!("{}\n", line.strip_prefix('+').unwrap_or(line))).collect();
+                return vec![FileEdit { before: Some(None), ..edit(self.path, vec![Way::Write(content.into())]) }];
+            }
+            Action::Delete => Way::Delete,
+            Action::Update => Way::Patch { hunks: self.hunks(), ends_with_newline: true },
+        };
+        match self.moved_to {
+            None => vec![edit(self.path, vec![way])],
+            // What the new file holds follows from the old one, which is not looked at here.
+            Some(to) => vec![edit(self.path, vec![Way::Delete]), edit(to, Vec::new())],
+        }
+    }
+
+    fn hunks(&self) -> Vec<Hunk> {
+        let mut hunks = vec![Hunk::default()];
+        for line in &self.lines {
+            let Some(heading) = line.strip_prefix("@@") else {
+                hunks.iter_mut().rev().take(1).for_each(|hunk| hunk.push(line));
+                continue;
+            };
+            if hunks.last().is_some_and(|hunk| !hunk.lines.is_empty()) {
+                hunks.push(Hunk::default());
+            }
+            let heading = Some(heading.trim()).filter(|heading| !heading.is_empty());
+            hunks.iter_mut().rev().take(1).for_each(|hunk| hunk.headings.extend(heading.map(str::to_owned)));
+        }
+        hunks.retain(|hunk| !hunk.lines.is_empty());
+        hunks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn patched(patch: &str, before: &str) -> Option<String> {
+        let files = patched_files(patch);
+        let after = files[0].edit.apply(Some(before.as_bytes()))?;
+        Some(after.map_or_else(|| "(deleted)".to_owned(), |bytes| String::from_utf8(bytes).unwrap()))
+    }
+
+    #[test]
+    fn a_patch_finds_its_lines() {
+        let patch = |hunks: &str| format!("*** Begin Patch\n*** Update File: a\n{hunks}\n*** End Patch\n");
+        for (hunks, before, after) in [
+            ("@@\n-b\n+B", "a\nb\nc\n", Some("a\nB\nc\n")),
+            ("-b\n+B", "a\nb\nc", Some("a\nB\nc\n")),
+            ("@@ fn two\n-x\n+y", "fn one\nx\nfn two\nx\n", Some("fn one\nx\nfn two\ny\n")),
+            ("@@\n a\n-b\n+B\n@@\n-d\n+D", "a\nb\nc\nd\n", Some("a\nB\nc\nD\n")),
+            ("@@\n+end", "a\n", Some("a\nend\n")),
+            ("@@\n-z\n+B", "a\nb\n", None),
+        ] {
+            assert_eq!(patched(&patch(hunks), before).as_deref(), after, "{hunks}");
+        }
+    }
+
+    #[test]
+    fn a_patch_adds_deletes_and_moves() {
+        let patch = "*** Begin Patch\n*** Add File: new\n+one\n+two\n*** Delete File: old\n*** Update File: from\n*** Move to: to\n@@\n-a\n+b\n*** End Patch";
+        let files = patched_files(patch);
+        let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(names, ["new", "old", "from", "to"]);
+        assert_eq!((&files[0].before, &files[0].edit.0), (&Some(None), &vec![Way::Write("one\ntwo\n".into())]));
+        assert_eq!(files[1].edit.0, [Way::Delete]);
+    }
+
+    #[test]
+    fn a_unified_diff_leads_there_and_back() {
+        for (diff, before, after) in [
+            ("--- a\n+++ b\n@@ -1,3 +1,2 @@\n a\n-b\n c\n", "a\nb\nc\n", "a\nc\n"),
+            ("@@ -0,0 +1,2 @@\n+a\n+b\n", "", "a\nb\n"),
+            ("@@ -1,2 +0,0 @@\n-a\n-b\n", "a\nb\n", ""),
+            ("@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+a\n", "a", "a\n"),
+            ("@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n", "a\n", "a"),
+            ("@@ -2,0 +3,1 @@\n+x\n", "a\nb\nc\n", "a\nb\nx\nc\n"),
+        ] {
+            let hunks = unified(diff).unwrap();
+            assert_eq!(apply(&hunks, before).as_deref(), Some(after), "{diff}");
+            assert_eq!(apply(&inverse(&hunks), after).as_deref(), Some(before), "{diff}");
+        }
+    }
+}

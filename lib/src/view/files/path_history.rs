@@ -1,0 +1,338 @@
+//! The history of one path: facts in the order of their messages, and what follows from them.
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::edit::Edit;
+use super::version::{FileContent, FileVersion, KnownVersion, Unknown};
+use super::{ChangeAction, ChangeRow};
+use crate::model::record::RecordId;
+use crate::session::RecordRef;
+use crate::session::backups::hex;
+
+/// Larger contents are not rebuilt from edits.
+const REBUILD_LIMIT_BYTES: usize = 64 * 1024 * 1024;
+
+/// A moment in the timeline: the place of a message in the file, the place of a tool call in it, and what comes before what there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment {
+    message: usize,
+    call: usize,
+    phase: Phase,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Phase {
+    /// What was there before.
+    Before,
+    Change,
+    /// What is there then.
+    After,
+}
+
+impl Moment {
+    /// Right before a record.
+    pub(crate) fn before(record: RecordRef<'_>) -> Moment {
+        Moment::at(record.order(), Phase::Before)
+    }
+
+    /// Right after everything that a record did, before anything was restored.
+    pub(crate) fn after(record: RecordRef<'_>) -> Moment {
+        Moment::restored(record.order(), 0, Phase::Before)
+    }
+
+    /// Before everything.
+    pub(crate) fn start() -> Moment {
+        Moment::at(0, Phase::Before)
+    }
+
+    /// At a message as a whole.
+    pub(super) fn at(message: usize, phase: Phase) -> Moment {
+        let call = if phase == Phase::Before { 0 } else { CALLS };
+        Moment { message, call, phase }
+    }
+
+    /// At a tool call in a message.
+    pub(super) fn of_call(message: usize, call: usize, phase: Phase) -> Moment {
+        Moment { message, call: (call + 1).min(CALLS - 1), phase }
+    }
+
+    /// At a restore from our journal: after everything of the last message that was there.
+    pub(super) fn restored(message: usize, number: usize, phase: Phase) -> Moment {
+        Moment { message, call: CALLS + 1 + number.min(CALLS), phase }
+    }
+
+    /// The place of its message in the file.
+    pub(crate) fn order(self) -> usize {
+        self.message
+    }
+}
+
+/// More calls than a message has.
+const CALLS: usize = usize::MAX / 4;
+
+/// Something that is known of a path at a moment.
+#[derive(Debug, Clone)]
+pub(super) struct Fact {
+    pub(super) moment: Moment,
+    /// The record that tells of it.
+    pub(super) record: RecordId,
+    /// The message that it belongs to.
+    pub(super) message: RecordId,
+    pub(super) tool: Option<String>,
+    pub(super) at: Option<Timestamp>,
+    /// Undo or redo did it, not the agent.
+    pub(super) is_restore: bool,
+    pub(super) what: What,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum What {
+    /// What the file was then.
+    Was(KnownVersion),
+    /// A tool changed it.
+    Edited {
+        edit: Edit,
+        /// There is no result: nobody knows whether it happened.
+        is_open: bool,
+    },
+    /// It changed in a way that is not described.
+    Changed,
+}
+
+/// The history of one path.
+#[derive(Debug, Default)]
+pub(crate) struct PathHistory {
+    /// In order.
+    facts: Vec<Fact>,
+    /// The agent that took the snapshots does not tell a new file from one that is not text.
+    pub(crate) has_text_only: bool,
+}
+
+/// How calls without a result count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OpenCalls {
+    Happened,
+    DidNot,
+}
+
+const NO_COPY: Unknown = Unknown::NotKept("no copy of it was kept");
+
+impl PathHistory {
+    /// Adds what a file was: in the place of an earlier statement of the same moment, or only if there is none.
+    pub(super) fn add_statement(&mut self, fact: Fact, is_update: bool) {
+        let is_same = |known: &&mut Fact| known.moment == fact.moment && matches!(known.what, What::Was(_));
+        match self.facts.iter_mut().rev().find(is_same) {
+            Some(_) if is_update => {}
+            Some(known) => *known = fact,
+            None => self.add(fact),
+        }
+    }
+
+    pub(super) fn add(&mut self, fact: Fact) {
+        // Facts come almost in order: those of a message that was written later come first only in damaged files.
+        let at = self.facts.partition_point(|known| known.moment <= fact.moment);
+        self.facts.insert(at, fact);
+    }
+
+    /// What was there before a moment. A later statement counts as long as nothing changed the file in between.
+    pub(crate) fn before(&self, moment: Moment) -> KnownVersion {
+        let at = self.facts.partition_point(|fact| fact.moment < moment);
+        match self.facts.get(at).map(|fact| &fact.what) {
+            Some(What::Was(Ok(version))) => Ok(version.clone()),
+            Some(What::Was(Err(unknown))) => self.state_after(at, OpenCalls::Happened).map_err(|_| unknown.clone()),
+            Some(What::Edited { .. } | What::Changed) | None => self.state_after(at, OpenCalls::Happened),
+        }
+    }
+
+    /// The same, if nothing else says so, from what is on disk now: taken back edit by edit.
+    pub(crate) fn before_from(&self, moment: Moment, disk: &[u8]) -> Option<FileVersion> {
+        let at = self.facts.partition_point(|fact| fact.moment < moment);
+        let mut content = disk.to_vec();
+        for fact in self.facts[at..].iter().rev() {
+            let What::Edited { edit, is_open: false } = &fact.what else { return None };
+            content = edit.unapply(Some(&content))?;
+        }
+        Some(FileVersion::rebuilt(content))
+    }
+
+    /// What the session left.
+    pub(crate) fn now(&self) -> KnownVersion {
+        self.state_after(self.facts.len(), OpenCalls::Happened)
+    }
+
+    /// Everything that the session may have left.
+    pub(crate) fn possibly_now(&self) -> Vec<FileVersion> {
+        let versions = [OpenCalls::Happened, OpenCalls::DidNot].map(|open| self.state_after(self.facts.len(), open));
+        let mut versions: Vec<FileVersion> = versions.into_iter().flatten().collect();
+        versions.dedup();
+        versions
+    }
+
+    /// Whether the session changed the file at or after a moment.
+    pub(crate) fn is_changed_since(&self, moment: Moment) -> bool {
+        let since = &self.facts[self.facts.partition_point(|fact| fact.moment < moment)..];
+        let mut was = None;
+        since.iter().any(|fact| match &fact.what {
+            What::Edited { .. } | What::Changed => true,
+            What::Was(version) => was.replace(version).is_some_and(|before| before != version),
+        })
+    }
+
+    /// Whether this restore changed the file.
+    pub(crate) fn is_changed_by(&self, restore: &RecordId) -> bool {
+        self.facts
+            .iter()
+            .any(|fact| fact.is_restore && fact.record == *restore && matches!(fact.what, What::Changed))
+    }
+
+    /// Whether the agent changed the file after a moment.
+    pub(crate) fn is_changed_by_session_since(&self, moment: Moment) -> bool {
+        let since = &self.facts[self.facts.partition_point(|fact| fact.moment <= moment)..];
+        since
+            .iter()
+            .any(|fact| !fact.is_restore && matches!(fact.what, What::Edited { .. } | What::Changed))
+    }
+
+    /// The last moment at which the agent changed the file.
+    pub(crate) fn last_change(&self) -> Option<Moment> {
+        let is_change = |fact: &&Fact| !fact.is_restore && !matches!(fact.what, What::Was(_));
+        self.facts.iter().rev().find(is_change).map(|fact| fact.moment)
+    }
+
+    /// The state after the first `count` facts.
+    fn state_after(&self, count: usize, open: OpenCalls) -> KnownVersion {
+        let facts = &self.facts[..count];
+        let is_statement = |fact: &Fact| matches!(&fact.what, What::Was(_));
+        let last = facts.iter().rposition(is_statement);
+        let mut state = last.map_or(Err(NO_COPY), |at| match &facts[at].what {
+            What::Was(version) => version.clone(),
+            What::Edited { .. } | What::Changed => Err(NO_COPY),
+        });
+        for fact in &facts[last.map_or(0, |at| at + 1)..] {
+            state = match &fact.what {
+                What::Edited { is_open: true, .. } if open == OpenCalls::DidNot => state,
+                What::Edited { edit, .. } => edited(edit, &state),
+                What::Was(version) => version.clone(),
+                What::Changed => Err(Unknown::NotKept("what it was changed to was not recorded")),
+            };
+        }
+        state
+    }
+
+    /// The changes, the oldest first.
+    pub(super) fn rows(&self) -> Vec<ChangeRow> {
+        let mut rows: Vec<ChangeRow> = Vec::new();
+        for (at, fact) in self.facts.iter().enumerate() {
+            let is_change = match &fact.what {
+                What::Edited { .. } | What::Changed => true,
+                // Something that no record tells of changed it since the statement before.
+                What::Was(version) => at > 0 && self.is_unexplained(at, version),
+            };
+            if !is_change {
+                continue;
+            }
+            let teller = if matches!(fact.what, What::Was(_)) { &self.facts[at - 1] } else { fact };
+            let before = self.state_after(at, OpenCalls::Happened);
+            let after = self.state_until(at);
+            rows.push(row(teller, before.as_ref().ok(), after.as_ref().ok()));
+        }
+        rows
+    }
+
+    fn is_unexplained(&self, at: usize, version: &KnownVersion) -> bool {
+        matches!((&self.facts[at - 1].what, version), (What::Was(Ok(before)), Ok(now)) if !same(before, now))
+    }
+
+    /// The state after a fact: what the next one says, if it is a statement.
+    fn state_until(&self, at: usize) -> KnownVersion {
+        match self.facts.get(at + 1).map(|fact| &fact.what) {
+            Some(What::Was(version)) if !matches!(self.facts[at].what, What::Was(_)) => version.clone(),
+            _ => self.state_after(at + 1, OpenCalls::Happened),
+        }
+    }
+}
+
+fn row(fact: &Fact, before: Option<&FileVersion>, after: Option<&FileVersion>) -> ChangeRow {
+    let action = match (before, after) {
+        (Some(FileVersion::Absent), _) => ChangeAction::Created,
+        (_, Some(FileVersion::Absent)) => ChangeAction::Deleted,
+        _ => ChangeAction::Modified,
+    };
+    let (size_bytes, hash) = after.map(measured).unwrap_or_default();
+    ChangeRow {
+        record: fact.record.clone(),
+        message: fact.message.clone(),
+        tool: fact.tool.clone(),
+        action,
+        at: fact.at,
+        size_bytes,
+        hash,
+    }
+}
+
+/// Whether two versions are the same, as far as both are known.
+fn same(one: &FileVersion, other: &FileVersion) -> bool {
+    if one == other {
+        return true;
+    }
+    match (measured(one).1, measured(other).1) {
+        (Some(one), Some(other)) => one == other,
+        _ => false,
+    }
+}
+
+/// The size and the SHA-256 of a version.
+fn measured(version: &FileVersion) -> (Option<u64>, Option<String>) {
+    if let FileVersion::File { content: FileContent::Hash(hash), .. } = version {
+        return (None, Some(hash.clone()));
+    }
+    let Some(copy) = version.copy() else { return (None, None) };
+    let mut out = Measure { hash: Sha256::new(), bytes: 0 };
+    match copy.copy_to(&mut out) {
+        Ok(()) => (Some(out.bytes), Some(hex(&out.hash.finalize()))),
+        Err(_) => (None, copy.sha256().map(str::to_owned)),
+    }
+}
+
+struct Measure {
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl std::io::Write for Measure {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.hash.update(bytes);
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The state after an edit. A content that the edit does not need may be unknown.
+fn edited(edit: &Edit, state: &KnownVersion) -> KnownVersion {
+    let does_not_fit = || Unknown::NotKept("the recorded edits do not fit its content");
+    let applied = match state {
+        Ok(FileVersion::Absent) => edit.apply(None),
+        Ok(version @ FileVersion::File { .. }) => match version.copy() {
+            Some(copy) => {
+                let bytes = copy.read(REBUILD_LIMIT_BYTES).map_err(|error| Unknown::Failed(error.to_string()))?;
+                edit.apply(Some(&bytes))
+            }
+            None => edit.apply_to_unknown(),
+        },
+        Ok(FileVersion::Link(_)) => None,
+        Err(_) => edit.apply_to_unknown(),
+    };
+    match applied {
+        Some(Some(bytes)) => Ok(FileVersion::rebuilt(bytes)),
+        Some(None) => Ok(FileVersion::Absent),
+        None => match state {
+            Err(unknown) => Err(unknown.clone()),
+            Ok(_) => Err(does_not_fit()),
+        },
+    }
+}

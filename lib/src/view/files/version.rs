@@ -1,0 +1,63 @@
+//! What is at a path at one moment, as far as a session knows it.
+
+use std::sync::Arc;
+
+use crate::session::backups::FileCopy;
+
+/// What is at a path at one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileVersion {
+    /// Nothing.
+    Absent,
+    /// A regular file.
+    File {
+        /// What is known of its content.
+        content: FileContent,
+        /// Its permission bits, if they were recorded.
+        mode: Option<u32>,
+    },
+    /// A symbolic link with this target.
+    Link(String),
+}
+
+/// What is known of a content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileContent {
+    /// A copy was kept.
+    Copy(FileCopy),
+    /// It follows from what tools were asked to do, or from what the agent noted of it.
+    Rebuilt(FileCopy),
+    /// Only its SHA-256, in hexadecimal digits.
+    Hash(String),
+}
+
+/// A version, or why it is not known.
+pub type KnownVersion = Result<FileVersion, Unknown>;
+
+/// Why a version is not known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unknown {
+    /// Nobody kept it.
+    NotKept(&'static str),
+    /// The agent tried to keep it, or the copy is not usable.
+    Failed(String),
+}
+
+impl FileVersion {
+    pub(crate) fn rebuilt(bytes: impl Into<Arc<[u8]>>) -> FileVersion {
+        FileVersion::File { content: FileContent::Rebuilt(FileCopy::bytes(bytes)), mode: None }
+    }
+
+    /// The copy of its content, if there is one.
+    pub(crate) fn copy(&self) -> Option<&FileCopy> {
+        match self {
+            FileVersion::File { content: FileContent::Copy(copy) | FileContent::Rebuilt(copy), .. } => Some(copy),
+            _ => None,
+        }
+    }
+
+    /// Whether its content follows from edits.
+    pub(crate) fn is_rebuilt(&self) -> bool {
+        matches!(self, FileVersion::File { content: FileContent::Rebuilt(_), .. })
+    }
+}

@@ -1,0 +1,237 @@
+//! Restores the files of a session to what they were at a message, and takes that back.
+//!
+//! ```text
+//! Undo::open ──▶ plan: what would change, and what speaks against it ──▶ apply ──▶ a restore record
+//!                 plan.rs                                                apply.rs    journal.rs
+//! ```
+//!
+//! Nothing is applied unless every file on disk is what the session left there. What is overwritten is kept as a blob, so that a
+//! restore can be taken back. An operation is noted before it begins (`pending.rs`): after a crash the next one finishes it.
+
+mod apply;
+mod journal;
+mod on_disk;
+mod pending;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::disk::worktree::{RealTree, Worktree};
+use crate::disk::{Disk, Real};
+use crate::model::error::{Error, Result};
+use crate::model::host::Host;
+use crate::model::record::{Kind, RecordId, SessionId, Todo};
+use crate::session::read::source::Source;
+use crate::session::{RecordRef, Session};
+use crate::view::files::{FileHistory, Moment, RestoreEvent};
+use crate::view::history::todos_and_thinking;
+use crate::view::turns::TurnKind;
+pub use apply::{Applied, Recovered};
+pub use plan::{Action, Blocked, Head as UndoHead, Plan, PlannedFile, Readiness, unified_diff};
+
+/// Restores the files of one session.
+///
+/// ```
+/// use scrollback::{Host, ReadOptions, Session, Store};
+/// use scrollback::write::{Goal, Scope, Undo};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let (root, project) = (folder.path().join("store"), folder.path().join("project"));
+/// # std::fs::create_dir(&project)?;
+/// let store = Store::native(&root)?;
+/// let mut session = store.create(&project)?;
+/// session.user("Write a note.")?;
+/// session.assistant("Done.")?;
+/// session.close()?;
+///
+/// let read = store.load(session.session().ok_or("it is recorded")?.as_str())?;
+/// let undo = Undo::open(&read, Host::at(project.clone(), "my-agent 0.3.1"), None)?;
+/// let plan = undo.plan(&Goal::LastTurn, Scope::FilesOnly)?;
+/// assert!(plan.is_empty()); // no file was changed
+/// # Ok(())
+/// # }
+/// ```
+pub struct Undo<'s> {
+    session: &'s Session,
+    source: Source,
+    host: Host,
+    disk: Arc<dyn Disk>,
+    tree: Box<dyn Worktree>,
+    /// The root of the project on this machine.
+    root: PathBuf,
+    history: FileHistory,
+    /// Our own store: of the session, or of the user for another agent's session.
+    store: PathBuf,
+}
+
+/// What files are restored to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Goal {
+    /// Before the last turn that is not undone yet.
+    LastTurn,
+    /// Before this record.
+    Before(String),
+    /// After this record.
+    After(String),
+    /// Before the newest restore.
+    Redo,
+}
+
+/// What is restored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Files. The conversation stays where it is.
+    FilesOnly,
+    /// Files, and the conversation continues from there.
+    Conversation,
+}
+
+/// Where a goal is in the timeline.
+struct Target<'s> {
+    /// The record before or after which files are restored; none for a redo of something that is gone.
+    record: Option<RecordRef<'s>>,
+    is_after: bool,
+    /// The restore that is taken back.
+    takes_back: Option<RestoreEvent>,
+    /// The record that the conversation continues from; `None` is the start.
+    head: Option<RecordRef<'s>>,
+}
+
+impl<'s> Undo<'s> {
+    /// Reads what a session did to files. `host` has our data folder, which is needed for sessions of other agents; `root` is where the
+    /// project is now, if it has moved.
+    pub fn open(session: &'s Session, host: Host, root: Option<&Path>) -> Result<Undo<'s>> {
+        let recorded = FileHistory::root_of(session);
+        let root = root.map(Path::to_path_buf).or(recorded).ok_or_else(|| Error::InvalidRoot(PathBuf::new()))?;
+        let tree = Box::new(RealTree::open(&root)?);
+        Undo::on(session, host, Arc::new(Real), tree, root)
+    }
+
+    pub(crate) fn on(
+        session: &'s Session,
+        host: Host,
+        disk: Arc<dyn Disk>,
+        tree: Box<dyn Worktree>,
+        root: PathBuf,
+    ) -> Result<Undo<'s>> {
+        let source = session.source.clone();
+        let store = journal::store_of(&source, host.data.as_deref()).ok_or(Error::NoDataFolder)?;
+        let restores = journal::read(&source, &session.id(), &store)?;
+        let history = FileHistory::read(session, Some(&store), Some(&root), &restores)?;
+        Ok(Undo { session, source, host, disk, tree, root, history, store })
+    }
+
+    /// What the session did to files.
+    pub fn history(&self) -> &FileHistory {
+        &self.history
+    }
+
+    /// The root of the project on this machine.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The session.
+    pub fn session(&self) -> SessionId {
+        self.session.id()
+    }
+
+    /// Whether restores are noted in the session itself; else in our own journal.
+    pub fn is_noted_in_session(&self) -> bool {
+        journal::is_ours(&self.source)
+    }
+
+    /// The newest turn that changed files and is not undone, by its first record.
+    pub fn last_change(&self) -> Result<Option<RecordId>> {
+        let changed = self.history.paths.values().filter_map(|path| path.last_change()).max();
+        let Some(changed) = changed else { return Ok(None) };
+        let prompts = self.prompts()?;
+        let prompt = prompts.into_iter().find(|prompt| prompt.order() <= changed.order());
+        Ok(prompt.map(|prompt| RecordId(prompt.id().into_owned())))
+    }
+
+    fn target(&self, goal: &Goal) -> Result<Option<Target<'s>>> {
+        let before = |record: RecordRef<'s>| Target {
+            record: Some(record),
+            is_after: false,
+            takes_back: None,
+            head: record.parent(),
+        };
+        Ok(match goal {
+            Goal::Before(id) => Some(before(self.session.find(id)?)),
+            Goal::After(id) => {
+                let record = self.session.find(id)?;
+                Some(Target { record: Some(record), is_after: true, takes_back: None, head: Some(record) })
+            }
+            Goal::LastTurn => {
+                // What is undone already is not undone again.
+                let undone = self.active_restores().pop().and_then(|event| self.undone_from(event));
+                let is_left = |prompt: &RecordRef<'s>| undone.is_none_or(|undone| prompt.order() < undone);
+                self.prompts()?.into_iter().find(is_left).map(before)
+            }
+            Goal::Redo => self.active_restores().pop().map(|event| Target {
+                record: event.restore.target.as_ref().and_then(|id| self.session.find(id.as_str()).ok()),
+                is_after: event.restore.after_target,
+                takes_back: Some(event.clone()),
+                head: event.restore.from.as_ref().and_then(|id| self.session.find(id.as_str()).ok()),
+            }),
+        })
+    }
+
+    /// The place in the file from which on everything is undone by a restore.
+    fn undone_from(&self, event: &RestoreEvent) -> Option<usize> {
+        let target = self.session.find(event.restore.target.as_ref()?.as_str()).ok()?;
+        Some(target.order() + usize::from(event.restore.after_target))
+    }
+
+    /// The prompts of the branch that the conversation is on, the newest first.
+    fn prompts(&self) -> Result<Vec<RecordRef<'s>>> {
+        let turns = self.session.turns()?;
+        let mut prompts = Vec::new();
+        for turn in (0..turns.len()).rev().filter(|turn| turns.is_on_branch(*turn)) {
+            let row = turns.row(turn)?;
+            if matches!(row.kind, TurnKind::Prompt | TurnKind::Notification) {
+                prompts.push(self.session.find(row.first.as_str())?);
+            }
+        }
+        prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.order()));
+        Ok(prompts)
+    }
+
+    /// Restores that were not taken back and that no later change has overtaken, the newest last.
+    fn active_restores(&self) -> Vec<&RestoreEvent> {
+        let mut active: Vec<&RestoreEvent> = Vec::new();
+        for event in &self.history.restores {
+            match &event.restore.takes_back {
+                Some(operation) => active.retain(|known| known.restore.operation.as_ref() != Some(operation)),
+                None => active.push(event),
+            }
+        }
+        active.retain(|event| !self.is_overtaken(event));
+        active
+    }
+
+    /// Whether something happened after a restore that taking it back would destroy or leave behind.
+    fn is_overtaken(&self, event: &RestoreEvent) -> bool {
+        let is_later =
+            |record: &RecordRef<'_>| Moment::before(*record) > event.moment && record.order() > event.moment.order();
+        let has_dialogue = self.session.records().rev().take_while(is_later).any(|record| record.kind().is_dialogue());
+        let has_change = || self.history.paths.values().any(|path| path.is_changed_by_session_since(event.moment));
+        (event.restore.from.is_some() && has_dialogue) || has_change()
+    }
+
+    /// The task list at a record.
+    fn todos_at(&self, record: Option<RecordRef<'_>>) -> Result<Option<Vec<Todo>>> {
+        record.map_or(Ok(None), |record| Ok(todos_and_thinking(&self.session.branch(record))?.0))
+    }
+
+    /// The record that a session of this kind can continue from: its nearest link.
+    fn link_at(&self, record: RecordRef<'s>) -> Option<RecordRef<'s>> {
+        std::iter::successors(Some(record), |record| record.parent())
+            .find(|record| !record.is_side() && record.kind() != Kind::Header)
+    }
+}

@@ -1,0 +1,383 @@
+//! Applies a plan, all or nothing.
+//!
+//! ```text
+//! keep      what is overwritten, and what replaces it, are blobs
+//! note      the operation is written down (`pending.rs`)
+//! stage     every new content is a file beside its place: a full disk stops here, and nothing has changed
+//! swap      each file is looked at once more, then renamed or deleted; a failure takes back those before it
+//! record    the restore is a record of the session, or a line of our journal; then the note goes
+//! ```
+
+use hashbrown::HashSet;
+
+use super::on_disk::OnDisk;
+use super::pending::{self, Pending};
+use super::plan::{Action, Blocked, Head, Plan, PlannedChange, Readiness};
+use super::{Undo, journal};
+use crate::dialect;
+use crate::disk::worktree::Found;
+use crate::model::error::{At, Error, Result};
+use crate::model::project_path::ProjectPath;
+use crate::model::record::{Body, Kind, RecordId, Restore, RestoredFile, RestoredVersion, SessionId};
+use crate::session::backups::FileCopy;
+use crate::session::read::open::ReadOptions;
+use crate::session::read::source::Source;
+use crate::view::files::{FileContent, FileVersion, JournalEntry};
+use crate::write::blobs;
+use crate::write::recorder::Recorder;
+use crate::write::store::Store;
+
+/// A plan that was applied.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Applied {
+    /// The restore record, or its line in our journal.
+    pub restore: RecordId,
+    /// How many files changed.
+    pub files: usize,
+}
+
+/// What became of an operation that was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovered {
+    /// It is done now.
+    Finished,
+    /// Everything is as it was before it.
+    RolledBack,
+}
+
+/// One file while it is changed.
+struct Swap {
+    path: ProjectPath,
+    before: RestoredVersion,
+    after: RestoredVersion,
+    /// The file as it was looked at last.
+    found: Found,
+}
+
+impl Undo<'_> {
+    /// Whether an operation on the same project was interrupted: the next one finishes it or takes it back.
+    pub fn is_interrupted(&self) -> Result<bool> {
+        Ok(pending::read(&pending::path_for(&self.store, &self.root))?.is_some())
+    }
+
+    /// Finishes an operation that was interrupted, or takes it back if a file has changed since. Read the session again after it.
+    pub fn recover(&self) -> Result<Option<Recovered>> {
+        if !self.is_interrupted()? {
+            return Ok(None);
+        }
+        let _lock = pending::lock(&*self.disk, &self.store)?;
+        let path = pending::path_for(&self.store, &self.root);
+        let Some(pending) = pending::read(&path)? else { return Ok(None) };
+        let mut swaps = self.swaps_of(&pending)?;
+        swaps.iter().for_each(|swap| drop(self.tree.unstage(&swap.path, &pending.operation)));
+        let finished = self.change(&mut swaps, &pending);
+        let recovered = match finished {
+            Ok(()) => {
+                self.record_again(&pending)?;
+                Recovered::Finished
+            }
+            // Another program changed a file: what we did goes back, what it did stays.
+            Err(Error::Changed(_)) => {
+                self.take_back(&swaps, &pending)?;
+                Recovered::RolledBack
+            }
+            Err(error) => return Err(error),
+        };
+        pending::remove(&*self.disk, &path)?;
+        Ok(Some(recovered))
+    }
+
+    /// Applies a plan, and notes it in the session, or in our journal.
+    pub fn apply(&self, plan: &Plan, blocked: Blocked) -> Result<Applied> {
+        self.apply_by(plan, blocked, None)
+    }
+
+    /// The same, for an agent that records the session: its recorder notes it.
+    pub fn apply_with(&self, plan: &Plan, blocked: Blocked, recorder: &mut Recorder) -> Result<Applied> {
+        self.apply_by(plan, blocked, Some(recorder))
+    }
+
+    fn apply_by(&self, plan: &Plan, blocked: Blocked, recorder: Option<&mut Recorder>) -> Result<Applied> {
+        if !plan.is_ready(blocked) {
+            return Err(Error::NotReady);
+        }
+        let _lock = pending::lock(&*self.disk, &self.store)?;
+        let path = pending::path_for(&self.store, &self.root);
+        if pending::read(&path)?.is_some() {
+            return Err(Error::Interrupted(path));
+        }
+        let operation = (self.host.new_id)();
+        let mut swaps = Vec::new();
+        for change in plan.files.iter().filter(|file| file.is_applied(blocked)).filter_map(|file| file.change.as_ref())
+        {
+            swaps.push(self.keep(change)?);
+        }
+        let pending = self.pending(plan, blocked, &swaps, operation);
+        pending::write(&*self.disk, &path, &pending)?;
+        if let Err(error) = self.change(&mut swaps, &pending) {
+            // What cannot be taken back now is taken back by the next operation.
+            self.take_back(&swaps, &pending)?;
+            pending::remove(&*self.disk, &path)?;
+            return Err(error);
+        }
+        let restore = match recorder {
+            Some(recorder) => record_in(recorder, &pending)?,
+            None => self.record(&pending)?,
+        };
+        pending::remove(&*self.disk, &path)?;
+        Ok(Applied { restore, files: swaps.len() })
+    }
+
+    fn pending(&self, plan: &Plan, blocked: Blocked, swaps: &[Swap], operation: String) -> Pending {
+        let mut kept = swaps.iter();
+        let files = plan.files.iter().map(|file| {
+            let swap = file.change.as_ref().filter(|_| file.is_applied(blocked)).and_then(|_| kept.next());
+            let action = if swap.is_some() || file.state != Readiness::Ready { file.action } else { Action::None };
+            RestoredFile {
+                path: file.path.clone(),
+                // What was left out did not happen.
+                action: if swap.is_some() { action.name() } else { Action::None.name() }.to_owned(),
+                state: Some(file.state.name().to_owned()),
+                versions: swap.map(|swap| (swap.before.clone(), swap.after.clone())),
+            }
+        });
+        let from = plan.head.as_ref().and_then(|_| self.session.head()).map(|head| RecordId(head.id().into_owned()));
+        let restore = Restore {
+            target: plan.target.clone(),
+            after_target: plan.is_after,
+            from,
+            files: files.map(|file| file.to_json()).collect(),
+            todos: plan.todos.clone(),
+            operation: Some(operation.clone()),
+            takes_back: plan.takes_back.clone(),
+        };
+        let head = self.session.records().next_back().map(|record| RecordId(record.id().into_owned()));
+        let entry = JournalEntry { id: RecordId(operation.clone()), head, at: Some((self.host.now)()), restore };
+        Pending {
+            operation,
+            root: self.root.clone(),
+            dialect: self.source.dialect.name().to_owned(),
+            log: self.source.path.clone(),
+            restore: journal::line(&entry),
+            head: plan.head.as_ref().and_then(|head| match head {
+                Head::Start => None,
+                Head::Record(record) => Some(record.to_string()),
+            }),
+            moves_conversation: plan.head.is_some(),
+            folders: self.missing_folders(swaps),
+        }
+    }
+
+    /// Makes a blob of what is overwritten and of what replaces it.
+    fn keep(&self, change: &PlannedChange) -> Result<Swap> {
+        let PlannedChange { path, found, wanted } = change;
+        let disk = OnDisk::look(&*self.tree, path)?;
+        if disk.found != *found {
+            return Err(Error::Changed(self.tree.name(path)));
+        }
+        let before = match found {
+            Found::Nothing => RestoredVersion::default(),
+            Found::Link(target) => RestoredVersion { link: Some(target.clone()), ..RestoredVersion::default() },
+            Found::File { mode, .. } => {
+                let blob = self.blob(&mut |out| disk.copy_to(out))?;
+                if OnDisk::look(&*self.tree, path)?.found != *found {
+                    return Err(Error::Changed(self.tree.name(path)));
+                }
+                RestoredVersion { blob: Some(blob), mode: *mode, link: None }
+            }
+            Found::Folder | Found::Other(_) => return Err(Error::Changed(self.tree.name(path))),
+        };
+        let after = match wanted {
+            FileVersion::Absent => RestoredVersion::default(),
+            FileVersion::Link(target) => RestoredVersion { link: Some(target.clone()), ..RestoredVersion::default() },
+            FileVersion::File { content: FileContent::Copy(copy) | FileContent::Rebuilt(copy), mode } => {
+                let blob = self.blob(&mut |out| copy.copy_to(out))?;
+                // Permissions that were not recorded stay; a new file is readable by everybody, as editors create it.
+                RestoredVersion { blob: Some(blob), mode: mode.or(before.mode).or(Some(0o644)), link: None }
+            }
+            FileVersion::File { content: FileContent::Hash(_), .. } => return Err(Error::NotReady),
+        };
+        Ok(Swap { path: path.clone(), before, after, found: found.clone() })
+    }
+
+    fn blob(&self, write: &mut dyn FnMut(&mut dyn std::io::Write) -> Result<()>) -> Result<String> {
+        let mut bytes = Vec::new();
+        write(&mut bytes)?;
+        blobs::put(&*self.disk, &self.blobs(), &bytes, &(self.host.new_id)())
+    }
+
+    fn blobs(&self) -> std::path::PathBuf {
+        self.store.join("blobs")
+    }
+
+    /// Stages and swaps every file that is not swapped yet.
+    fn change(&self, swaps: &mut [Swap], pending: &Pending) -> Result<()> {
+        let id = &pending.operation;
+        for folder in pending.folders.iter().filter_map(|folder| self.place(folder)) {
+            self.tree.make_folder(&folder).at(&self.tree.name(&folder))?;
+            self.tree.sync_folder(&folder).at(&self.tree.name(&folder))?;
+        }
+        let mut waiting = Vec::new();
+        for (at, swap) in swaps.iter_mut().enumerate() {
+            let disk = OnDisk::look(&*self.tree, &swap.path)?;
+            let is_done = self.is(&disk, &swap.after)?;
+            if !is_done && disk.found != swap.found && !self.is(&disk, &swap.before)? {
+                return Err(Error::Changed(self.tree.name(&swap.path)));
+            }
+            swap.found = disk.found;
+            if !is_done {
+                self.stage(&swap.path, &swap.after, id)?;
+                waiting.push(at);
+            }
+        }
+        // Files that go away make room first: on some systems `A` and `a` are one name.
+        waiting.sort_by_key(|at| swaps[*at].after.blob.is_some() || swaps[*at].after.link.is_some());
+        for at in waiting {
+            self.swap(&swaps[at], id)?;
+        }
+        self.sync_folders(swaps)
+    }
+
+    fn stage(&self, path: &ProjectPath, version: &RestoredVersion, id: &str) -> Result<()> {
+        let place = self.tree.name(path);
+        match version {
+            RestoredVersion { link: Some(target), .. } => self.tree.stage_link(path, id, target).at(&place),
+            RestoredVersion { blob: Some(blob), mode, .. } => {
+                let copy = FileCopy::blob(&self.blobs(), blob, None);
+                self.tree.stage(path, id, *mode, &mut |out| copy.copy_to(out))
+            }
+            RestoredVersion { .. } => Ok(()),
+        }
+    }
+
+    fn swap(&self, swap: &Swap, id: &str) -> Result<()> {
+        let (tree, path) = (&*self.tree, &swap.path);
+        let place = tree.name(path);
+        if tree.look(path).at(&place)? != swap.found {
+            return Err(Error::Changed(place));
+        }
+        match swap.after.blob.is_some() || swap.after.link.is_some() {
+            true => tree.publish(path, id, swap.found == Found::Nothing).at(&place),
+            false => tree.remove(path).at(&place),
+        }
+    }
+
+    /// Takes back what was swapped. A file that another program has changed since stays as it is.
+    fn take_back(&self, swaps: &[Swap], pending: &Pending) -> Result<()> {
+        let id = format!("{}-back", pending.operation);
+        for swap in swaps {
+            drop(self.tree.unstage(&swap.path, &pending.operation));
+            drop(self.tree.unstage(&swap.path, &id));
+            let disk = OnDisk::look(&*self.tree, &swap.path)?;
+            if self.is(&disk, &swap.before)? || !self.is(&disk, &swap.after)? {
+                continue;
+            }
+            self.stage(&swap.path, &swap.before, &id)?;
+            let back = Swap {
+                path: swap.path.clone(),
+                before: swap.after.clone(),
+                after: swap.before.clone(),
+                found: disk.found,
+            };
+            self.swap(&back, &id)?;
+        }
+        self.sync_folders(swaps)?;
+        for folder in pending.folders.iter().rev().filter_map(|folder| self.place(folder)) {
+            self.tree.remove_folder(&folder).at(&self.tree.name(&folder))?;
+        }
+        Ok(())
+    }
+
+    fn sync_folders(&self, swaps: &[Swap]) -> Result<()> {
+        let mut synced: HashSet<Option<ProjectPath>> = HashSet::new();
+        for swap in swaps.iter().filter(|swap| swap.found != Found::Nothing || swap.after != RestoredVersion::default())
+        {
+            if synced.insert(swap.path.folder()) {
+                self.tree.sync_folder(&swap.path).at(&self.tree.name(&swap.path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a version is on disk.
+    fn is(&self, disk: &OnDisk<'_>, version: &RestoredVersion) -> Result<bool> {
+        let content = |blob: &String| FileContent::Copy(FileCopy::blob(&self.blobs(), blob, None));
+        disk.is(&match version {
+            RestoredVersion { link: Some(target), .. } => FileVersion::Link(target.clone()),
+            RestoredVersion { blob: Some(blob), mode, .. } => FileVersion::File { content: content(blob), mode: *mode },
+            RestoredVersion { .. } => FileVersion::Absent,
+        })
+    }
+
+    /// The folders that files to create need, the outer ones first.
+    fn missing_folders(&self, swaps: &[Swap]) -> Vec<String> {
+        let is_created = |swap: &&Swap| swap.found == Found::Nothing && swap.after != RestoredVersion::default();
+        let mut missing = Vec::new();
+        for swap in swaps.iter().filter(is_created) {
+            let folders = std::iter::successors(swap.path.folder(), ProjectPath::folder);
+            let is_missing = |folder: &ProjectPath| matches!(self.tree.look(folder), Ok(Found::Nothing));
+            missing.extend(folders.take_while(is_missing).map(|folder| folder.to_string()));
+        }
+        missing.sort();
+        missing.dedup();
+        missing
+    }
+
+    fn place(&self, path: &str) -> Option<ProjectPath> {
+        ProjectPath::in_project(path, &self.root, &self.root).ok()
+    }
+
+    fn swaps_of(&self, pending: &Pending) -> Result<Vec<Swap>> {
+        let files = RestoredFile::read_all(pending.restore.get("files").unwrap_or_default());
+        let swap = |file: RestoredFile| {
+            let (before, after) = file.versions?;
+            Some(Swap { path: self.place(&file.path)?, before, after, found: Found::Nothing })
+        };
+        Ok(files.into_iter().filter_map(swap).collect())
+    }
+
+    // What was done is noted
+
+    fn record(&self, pending: &Pending) -> Result<RecordId> {
+        self.record_for(&self.source, &self.session.id(), pending)
+    }
+
+    fn record_for(&self, source: &Source, session: &SessionId, pending: &Pending) -> Result<RecordId> {
+        if !journal::is_ours(source) {
+            let entry = journal::entry(&pending.restore).ok_or(Error::NotReady)?;
+            journal::append(&self.disk, source, session, &self.store, &entry)?;
+            return Ok(entry.id);
+        }
+        let store = Store::on(self.disk.clone(), source.dialect, &self.store, self.host.clone())?;
+        let mut recorder = store.resume_source(source, None)?;
+        let record = record_in(&mut recorder, pending)?;
+        recorder.close()?;
+        Ok(record)
+    }
+
+    /// Notes an operation that was interrupted, in its own session, unless that is done already.
+    fn record_again(&self, pending: &Pending) -> Result<()> {
+        let dialect = dialect::named(&pending.dialect).ok_or(Error::NotReady)?;
+        let source = Source::file(dialect, &pending.log);
+        let session = self.disk.read_session(&source, &ReadOptions::plain((self.host.now)()))?;
+        let journal = journal::read(&source, &session.id(), &self.store)?;
+        let is_it = |restore: &Restore| restore.operation.as_ref() == Some(&pending.operation);
+        let mut is_known = journal.iter().any(|entry| is_it(&entry.restore));
+        for record in session.records().filter(|record| record.kind() == Kind::Restore) {
+            is_known |= matches!(record.body()?, Body::Restore(restore) if is_it(&restore));
+        }
+        if is_known { Ok(()) } else { self.record_for(&source, &session.id(), pending).map(drop) }
+    }
+}
+
+fn record_in(recorder: &mut Recorder, pending: &Pending) -> Result<RecordId> {
+    let entry = journal::entry(&pending.restore).ok_or(Error::NotReady)?;
+    // The recorder notes which head it leaves.
+    let restore = Restore { from: None, ..entry.restore };
+    let entry = match (&pending.head, pending.moves_conversation) {
+        (Some(head), true) => recorder.restore(&RecordId(head.clone()), restore)?,
+        (None, true) => recorder.restore_to_start(restore)?,
+        (_, false) => recorder.record(Body::Restore(restore))?,
+    };
+    entry.id().cloned().ok_or(Error::NotReady)
+}

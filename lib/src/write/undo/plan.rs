@@ -1,0 +1,331 @@
+//! The plan of a restore: each file, what would happen to it, and whether that is safe. Nothing is written.
+//!
+//! ```text
+//! wanted     what the file was at the goal             a backup, a blob, or rebuilt from edits
+//! expected   what the session left                     the newest state, or the last one with the edits behind it
+//! on disk    wanted ▶ nothing to do    expected ▶ ready    anything else ▶ conflict, or unproven if nobody knows what was left
+//! ```
+
+use rayon::prelude::*;
+
+use super::on_disk::{OnDisk, hashes_of};
+use super::{Goal, Scope, Target, Undo};
+use crate::disk::worktree::Found;
+use crate::model::error::Result;
+use crate::model::named_enum;
+use crate::model::project_path::ProjectPath;
+use crate::model::record::{RecordId, SessionId, Todo};
+use crate::view::files::{FileVersion, KnownVersion, Moment, PathHistory, Unknown};
+
+/// Larger files are not compared line by line.
+const DIFF_LIMIT_BYTES: usize = 1024 * 1024;
+
+/// What would be restored.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The session.
+    pub session: SessionId,
+    /// The record before or after which files are restored.
+    pub target: Option<RecordId>,
+    /// Whether that is after it.
+    pub is_after: bool,
+    /// Whether it takes a restore back.
+    pub is_redo: bool,
+    /// The files, by path.
+    pub files: Vec<PlannedFile>,
+    /// The task list then, if the conversation goes back too.
+    pub todos: Option<Vec<Todo>>,
+    /// Where the conversation continues, if it goes back too.
+    pub head: Option<Head>,
+    pub(super) takes_back: Option<String>,
+}
+
+/// Where a conversation continues.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Head {
+    /// Before its first record.
+    Start,
+    /// After this record.
+    Record(RecordId),
+}
+
+/// One file of a plan.
+#[derive(Debug, Clone)]
+pub struct PlannedFile {
+    /// Its path in the project; as the session names it, if it is refused.
+    pub path: String,
+    /// What would happen to it.
+    pub action: Action,
+    /// Whether that is safe.
+    pub state: Readiness,
+    /// Why not.
+    pub reason: Option<String>,
+    /// The content follows from edits in the records: nobody kept a copy.
+    pub is_rebuilt: bool,
+    pub(super) change: Option<PlannedChange>,
+}
+
+/// What is needed to change a file.
+#[derive(Debug, Clone)]
+pub(super) struct PlannedChange {
+    pub(super) path: ProjectPath,
+    pub(super) found: Found,
+    pub(super) wanted: FileVersion,
+}
+
+named_enum! {
+    /// What happens to a file.
+    Action {
+        /// It gets another content, or other permissions.
+        Restore = "restore",
+        /// It comes back.
+        Create = "create",
+        /// It goes away.
+        Delete = "delete",
+        /// It is as it should be.
+        None = "none",
+    }
+}
+
+named_enum! {
+    /// Whether a change is safe.
+    Readiness {
+        /// The file is what the session left.
+        Ready = "ready",
+        /// The file is something else than what the session left.
+        Conflict = "conflict",
+        /// Nobody knows what the session left, or what was there before.
+        Unproven = "unproven",
+        /// The path is none that undo touches.
+        Refused = "refused",
+        /// The copy is missing or damaged, or the file cannot be read.
+        Failed = "failed",
+    }
+}
+
+named_enum! {
+    /// What to do with files that are not ready.
+    Blocked {
+        /// Apply nothing.
+        Stop = "stop",
+        /// Leave them as they are.
+        Skip = "skip",
+        /// Overwrite conflicts and what is unproven; apply nothing if others are left.
+        Force = "force",
+    }
+}
+
+impl Plan {
+    /// Whether nothing would change.
+    pub fn is_empty(&self) -> bool {
+        self.head.is_none()
+            && self.files.iter().all(|file| file.action == Action::None && file.state == Readiness::Ready)
+    }
+
+    /// Whether all of it can be applied.
+    pub fn is_ready(&self, blocked: Blocked) -> bool {
+        self.files.iter().all(|file| blocked == Blocked::Skip || file.is_applied(blocked))
+    }
+}
+
+impl PlannedFile {
+    /// Whether it is changed, or is as it should be.
+    pub(super) fn is_applied(&self, blocked: Blocked) -> bool {
+        match self.state {
+            Readiness::Ready => true,
+            Readiness::Conflict | Readiness::Unproven => blocked == Blocked::Force && self.change.is_some(),
+            Readiness::Refused | Readiness::Failed => false,
+        }
+    }
+
+    fn blocked(path: &ProjectPath, action: Action, state: Readiness, reason: impl Into<String>) -> PlannedFile {
+        let reason = Some(reason.into());
+        PlannedFile { path: path.to_string(), action, state, reason, is_rebuilt: false, change: None }
+    }
+}
+
+impl Undo<'_> {
+    /// Plans a restore. Nothing to restore is an empty plan.
+    pub fn plan(&self, goal: &Goal, scope: Scope) -> Result<Plan> {
+        let mut plan = Plan {
+            session: self.session.id(),
+            target: None,
+            is_after: false,
+            is_redo: *goal == Goal::Redo,
+            files: Vec::new(),
+            todos: None,
+            head: None,
+            takes_back: None,
+        };
+        let Some(target) = self.target(goal)? else { return Ok(plan) };
+        plan.target = target.record.map(|record| RecordId(record.id().into_owned()));
+        plan.is_after = target.is_after;
+        plan.files = self.files(&target);
+        if let Some(event) = &target.takes_back {
+            plan.takes_back.clone_from(&event.restore.operation);
+        }
+        // A redo puts the conversation back only if the restore had moved it.
+        let moves = target.takes_back.as_ref().is_none_or(|event| event.restore.from.is_some());
+        if scope == Scope::Conversation && moves {
+            let link = target.head.and_then(|head| self.link_at(head));
+            let is_there = link.is_some() && link == self.session.head();
+            plan.todos = self.todos_at(link)?;
+            let head = link.map_or(Head::Start, |head| Head::Record(RecordId(head.id().into_owned())));
+            plan.head = Some(head).filter(|_| !is_there);
+        }
+        Ok(plan)
+    }
+
+    fn files(&self, target: &Target<'_>) -> Vec<PlannedFile> {
+        let moment = match (target.record, target.is_after, &target.takes_back) {
+            (_, _, Some(event)) => event.moment,
+            (Some(record), false, None) => Moment::before(record),
+            (Some(record), true, None) => Moment::after(record),
+            (None, _, None) => Moment::start(),
+        };
+        let changed: Vec<(&ProjectPath, &PathHistory)> = match &target.takes_back {
+            Some(event) => self.history.paths.iter().filter(|(_, path)| path.is_changed_by(&event.id)).collect(),
+            None => self.history.paths.iter().filter(|(_, path)| path.is_changed_since(moment)).collect(),
+        };
+        let mut files: Vec<PlannedFile> =
+            changed.into_par_iter().map(|(path, history)| self.file(path, history, moment)).collect();
+        let refused = self
+            .history
+            .refused
+            .iter()
+            .filter(|(_, refused)| target.takes_back.is_none() && refused.last >= moment);
+        files.extend(refused.map(|(path, refused)| PlannedFile {
+            path: path.clone(),
+            action: Action::Restore,
+            state: Readiness::Refused,
+            reason: Some(refused.why.to_owned()),
+            is_rebuilt: false,
+            change: None,
+        }));
+        files
+    }
+
+    fn file(&self, path: &ProjectPath, history: &PathHistory, moment: Moment) -> PlannedFile {
+        let disk = match OnDisk::look(&*self.tree, path) {
+            Ok(disk) => disk,
+            Err(error) => return PlannedFile::blocked(path, Action::Restore, Readiness::Failed, error.to_string()),
+        };
+        self.judged(path, history, moment, &disk)
+            .unwrap_or_else(|error| PlannedFile::blocked(path, Action::Restore, Readiness::Failed, error.to_string()))
+    }
+
+    fn judged(
+        &self,
+        path: &ProjectPath,
+        history: &PathHistory,
+        moment: Moment,
+        disk: &OnDisk<'_>,
+    ) -> Result<PlannedFile> {
+        let wanted = match self.wanted(history, moment, disk) {
+            Ok(wanted) => wanted,
+            Err(Unknown::NotKept(why)) => {
+                return Ok(PlannedFile::blocked(path, Action::Restore, Readiness::Unproven, why));
+            }
+            Err(Unknown::Failed(why)) => {
+                return Ok(PlannedFile::blocked(path, Action::Restore, Readiness::Failed, why));
+            }
+        };
+        let action = match (&disk.found, &wanted) {
+            (Found::Nothing, FileVersion::Absent) => Action::None,
+            (Found::Nothing, _) => Action::Create,
+            (_, FileVersion::Absent) => Action::Delete,
+            _ => Action::Restore,
+        };
+        match &disk.found {
+            Found::Folder => {
+                return Ok(PlannedFile::blocked(path, action, Readiness::Refused, "a folder has taken its place"));
+            }
+            Found::Other(why) => return Ok(PlannedFile::blocked(path, action, Readiness::Refused, *why)),
+            Found::Nothing | Found::File { .. } | Found::Link(_) => {}
+        }
+        let mut file = PlannedFile {
+            path: path.to_string(),
+            action,
+            state: Readiness::Ready,
+            reason: None,
+            is_rebuilt: wanted.is_rebuilt(),
+            change: None,
+        };
+        if action == Action::None || disk.is(&wanted)? {
+            file.action = Action::None;
+            return Ok(file);
+        }
+        if let Some(copy) = wanted.copy()
+            && let Err(error) = hashes_of(copy)
+        {
+            return Ok(PlannedFile::blocked(path, action, Readiness::Failed, error.to_string()));
+        }
+        let expected = history.possibly_now();
+        let mut is_expected = false;
+        for version in &expected {
+            is_expected = is_expected || disk.is(version)?;
+        }
+        // A content that was taken back from the disk edit by edit leads there.
+        is_expected = is_expected || (wanted.is_rebuilt() && history.before(moment).is_err());
+        if !is_expected {
+            (file.state, file.reason) = match (expected.is_empty(), &disk.found) {
+                (true, _) => (Readiness::Unproven, Some("what the session left was not recorded".to_owned())),
+                (false, Found::Nothing) => (Readiness::Conflict, Some("it was deleted since".to_owned())),
+                (false, _) => (Readiness::Conflict, Some("it was changed since".to_owned())),
+            };
+        } else if wanted == FileVersion::Absent && history.has_text_only && !is_text(disk)? {
+            let why = "the agent does not tell a new file from one that is not text";
+            (file.state, file.reason) = (Readiness::Unproven, Some(why.to_owned()));
+        }
+        file.change = Some(PlannedChange { path: path.clone(), found: disk.found.clone(), wanted });
+        Ok(file)
+    }
+
+    fn wanted(&self, history: &PathHistory, moment: Moment, disk: &OnDisk<'_>) -> KnownVersion {
+        history.before(moment).or_else(|unknown| {
+            let Found::File { .. } = disk.found else { return Err(unknown) };
+            let mut bytes = Vec::new();
+            disk.copy_to(&mut bytes).map_err(|error| Unknown::Failed(error.to_string()))?;
+            history.before_from(moment, &bytes).ok_or(unknown)
+        })
+    }
+
+    /// The difference that a change makes, if both sides are short texts.
+    pub fn diff(&self, file: &PlannedFile) -> Option<String> {
+        let change = file.change.as_ref()?;
+        let before = match &change.found {
+            Found::File { stamp, .. } if stamp.length <= DIFF_LIMIT_BYTES as u64 => {
+                let mut bytes = Vec::new();
+                OnDisk::look(&*self.tree, &change.path).and_then(|disk| disk.copy_to(&mut bytes)).ok()?;
+                bytes
+            }
+            Found::Nothing => Vec::new(),
+            _ => return None,
+        };
+        let after = match &change.wanted {
+            FileVersion::Absent => Vec::new(),
+            wanted => wanted.copy()?.read(DIFF_LIMIT_BYTES).ok()?.to_vec(),
+        };
+        let (before, after) = (String::from_utf8(before).ok()?, String::from_utf8(after).ok()?);
+        unified_diff(&file.path, &before, &after)
+    }
+}
+
+/// A unified diff of two texts; none if they are equal, or not text.
+pub fn unified_diff(path: &str, before: &str, after: &str) -> Option<String> {
+    if before == after || before.contains('\0') || after.contains('\0') {
+        return None;
+    }
+    let diff = similar::TextDiff::configure().timeout(std::time::Duration::from_secs(1)).diff_lines(before, after);
+    let name = |side: &str, text: &str| if text.is_empty() { "/dev/null".to_owned() } else { format!("{side}/{path}") };
+    Some(diff.unified_diff().header(&name("a", before), &name("b", after)).to_string())
+}
+
+fn is_text(disk: &OnDisk<'_>) -> Result<bool> {
+    if !matches!(disk.found, Found::File { .. }) {
+        return Ok(true);
+    }
+    let mut bytes = Vec::new();
+    disk.copy_to(&mut bytes)?;
+    Ok(std::str::from_utf8(&bytes).is_ok())
+}
