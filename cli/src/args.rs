@@ -7,10 +7,28 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    completions::CompletionsArgs, config::ConfigArgs, convert::ConvertArgs, doctor::DoctorArgs,
-    extract_tools::ExtractToolsArgs, fork::ForkArgs, history::HistoryArgs, import::ImportArgs, list::ListArgs,
-    new::NewArgs, record::RecordArgs, redact::RedactArgs, remove::RemoveArgs, rename::RenameArgs, resume::ResumeArgs,
-    rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
+    completions::CompletionsArgs,
+    config::ConfigArgs,
+    convert::ConvertArgs,
+    doctor::DoctorArgs,
+    extract_tools::ExtractToolsArgs,
+    files::FilesArgs,
+    fork::ForkArgs,
+    history::HistoryArgs,
+    import::ImportArgs,
+    list::ListArgs,
+    new::NewArgs,
+    record::RecordArgs,
+    redact::RedactArgs,
+    remove::RemoveArgs,
+    rename::RenameArgs,
+    resume::ResumeArgs,
+    rewind::RewindArgs,
+    show::ShowArgs,
+    tail::TailArgs,
+    trash::TrashArgs,
+    tree::TreeArgs,
+    undo::{RedoArgs, UndoArgs},
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -58,6 +76,9 @@ pub(crate) enum Command {
     Fork(ForkArgs),
     Convert(ConvertArgs),
     Rewind(RewindArgs),
+    Undo(UndoArgs),
+    Redo(RedoArgs),
+    Files(FilesArgs),
     Rename(RenameArgs),
     Remove(RemoveArgs),
     Trash(TrashArgs),
@@ -81,6 +102,8 @@ impl Command {
             | Command::New(_)
             | Command::Fork(_)
             | Command::Rewind(_)
+            | Command::Undo(_)
+            | Command::Redo(_)
             | Command::Rename(_)
             | Command::Remove(_)
             | Command::Trash(_)
@@ -94,6 +117,7 @@ impl Command {
             | Command::ExtractTools(_)
             | Command::Resume(_)
             | Command::Convert(_)
+            | Command::Files(_)
             | Command::Doctor(_)
             | Command::Config(_)
             | Command::Completions(_)

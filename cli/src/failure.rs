@@ -105,6 +105,10 @@ impl From<scrollback::model::Error> for Failure {
             Error::NotAFile(_) => "pipe it instead: `… | scrollback show -`",
             Error::ForeignTrash(_) => "restore it by hand, if you trust it",
             Error::PartlyRemoved(_) => "run `scrollback trash restore ID` to have all of it in its old place",
+            Error::NotReady => "run the command again with --dry-run to see the plan",
+            Error::Interrupted(_) => "run the command again: it finishes the earlier one first",
+            Error::NoDataFolder => "set HOME, XDG_DATA_HOME or SCROLLBACK_HOME to an absolute path",
+            Error::InvalidRoot(_) => "use --root DIR to name the directory of the project",
             Error::Changed(_) => "another program rewrote it; run the command again",
             Error::NoSessions(_) => {
                 "it needs a table `agents` with the columns id, prompt, status and model; see docs/dialects/ai-sdk.md"
@@ -193,12 +197,16 @@ pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
         | Error::OtherProject { .. }
         | Error::WithAnother { .. }
         | Error::NotCleaned { .. }
+        | Error::NotReady
+        | Error::NoDataFolder
+        | Error::InvalidRoot(_)
         | Error::Exists(_) => FailureKind::Usage,
         Error::Io { .. }
         | Error::NotAFile(_)
         | Error::ForeignTrash(_)
         | Error::PartlyRemoved(_)
         | Error::Changed(_)
+        | Error::Interrupted(_)
         | Error::NoSessions(_)
         | Error::SeveralSessions { .. }
         | Error::TooManySessions { .. }

@@ -35,6 +35,7 @@ impl Outlet {
             Command::Show(args) if args.is_raw() => Outlet::Exact,
             Command::Convert(args) if args.is_piped() => Outlet::Exact,
             Command::Redact(args) if args.is_piped() => Outlet::Exact,
+            Command::Files(args) if args.is_exact() => Outlet::Exact,
             Command::History(_) => Outlet::Exact,
             Command::Record(_) => Outlet::Acknowledgements,
             Command::List(_)
@@ -47,6 +48,9 @@ impl Outlet {
             | Command::Fork(_)
             | Command::Convert(_)
             | Command::Rewind(_)
+            | Command::Undo(_)
+            | Command::Redo(_)
+            | Command::Files(_)
             | Command::Rename(_)
             | Command::Remove(_)
             | Command::Trash(_)

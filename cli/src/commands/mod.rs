@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod extract_tools;
+pub(crate) mod files;
 pub(crate) mod fork;
 pub(crate) mod history;
 pub(crate) mod import;
@@ -21,6 +22,7 @@ pub(crate) mod show;
 pub(crate) mod tail;
 pub(crate) mod trash;
 pub(crate) mod tree;
+pub(crate) mod undo;
 pub(crate) mod version;
 pub(crate) mod welcome;
 
@@ -67,6 +69,9 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Fork(args)) => fork::run(args, &cli.global, ctx),
         Some(Command::Convert(args)) => convert::run(args, &cli.global, ctx),
         Some(Command::Rewind(args)) => rewind::run(args, &cli.global, ctx),
+        Some(Command::Undo(args)) => undo::run(args, &cli.global, ctx),
+        Some(Command::Redo(args)) => undo::run_redo(args, &cli.global, ctx),
+        Some(Command::Files(args)) => files::run(args, &cli.global, ctx),
         Some(Command::Rename(args)) => rename::run(args, &cli.global, ctx),
         Some(Command::Remove(args)) => remove::run(args, &cli.global, ctx),
         Some(Command::Trash(args)) => trash::run(args, &cli.global, ctx),

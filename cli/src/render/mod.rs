@@ -13,6 +13,7 @@ pub(crate) mod message;
 pub(crate) mod outline;
 pub(crate) mod printer;
 pub(crate) mod reaction;
+pub(crate) mod restore_plan;
 pub(crate) mod short_ids;
 pub(crate) mod sub_agents;
 pub(crate) mod surroundings;

@@ -92,8 +92,10 @@ impl Table {
             .iter()
             .zip(&widths)
             .map(|(at, width)| paint.dim(&self.fit(*at, self.columns[*at].title, *width)));
-        out.push_str(titles.collect::<Vec<_>>().join(GAP).trim_end());
-        out.push('\n');
+        if self.columns.iter().any(|column| !column.title.is_empty()) {
+            out.push_str(titles.collect::<Vec<_>>().join(GAP).trim_end());
+            out.push('\n');
+        }
         for row in &self.rows {
             let cells = used
                 .iter()

@@ -121,6 +121,11 @@ impl Writable {
         Ok(Store::open(self.source.dialect, &self.root, host)?)
     }
 
+    /// What writing to it needs.
+    pub(crate) fn host(&self) -> &Host {
+        &self.host
+    }
+
     /// What `--json` prints after a change.
     pub(crate) fn done(&self, record: Option<String>) -> Done {
         Done { session: self.session.id().to_string(), record, path: self.source.path.clone() }

@@ -3,6 +3,7 @@
 //! Every text from a session passes [`clean`] before it is printed. The only escape sequences are SGR styles made here,
 //! each reset before its line ends, so that a pager may cut anywhere.
 
+pub(crate) mod ask;
 pub(crate) mod clean;
 pub(crate) mod interrupt;
 pub(crate) mod markdown;

@@ -156,6 +156,16 @@ impl FileHistory {
         Some(self.paths.get(path)?.before(Moment::before(record)))
     }
 
+    /// What was at a path before the session; `None` if the session did not touch it.
+    pub fn version_at_start(&self, path: &ProjectPath) -> Option<KnownVersion> {
+        Some(self.paths.get(path)?.before(Moment::start()))
+    }
+
+    /// Every path that the session changed.
+    pub fn changed(&self) -> impl Iterator<Item = &ProjectPath> {
+        self.paths.iter().filter(|(_, path)| path.is_changed_since(Moment::start())).map(|(path, _)| path)
+    }
+
     /// What the session left at a path; `None` if the session did not touch it.
     pub fn version_now(&self, path: &ProjectPath) -> Option<KnownVersion> {
         Some(self.paths.get(path)?.now())

@@ -23,7 +23,7 @@ use crate::disk::worktree::{RealTree, Worktree};
 use crate::disk::{Disk, Real};
 use crate::model::error::{Error, Result};
 use crate::model::host::Host;
-use crate::model::record::{Kind, RecordId, SessionId, Todo};
+use crate::model::record::{Kind, RecordId, Todo};
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::view::files::{FileHistory, Moment, RestoreEvent};
@@ -66,6 +66,21 @@ pub struct Undo<'s> {
     history: FileHistory,
     /// Our own store: of the session, or of the user for another agent's session.
     store: PathBuf,
+}
+
+/// What a session did to files, restores included. `data` is our own folder; `root` is where the project is now, if it has moved.
+pub fn file_history(session: &Session, data: Option<&Path>, root: Option<&Path>) -> Result<FileHistory> {
+    let store = journal::store_of(&session.source, data);
+    let restores = store.as_ref().map(|store| journal::read(&session.source, &session.id(), store)).transpose()?;
+    FileHistory::read(session, store.as_deref(), root, &restores.unwrap_or_default())
+}
+
+/// Whether a restore of files in a session's project was interrupted. See [`Undo::recover`].
+pub fn is_undo_interrupted(session: &Session, data: Option<&Path>) -> Result<bool> {
+    match (journal::store_of(&session.source, data), FileHistory::root_of(session)) {
+        (Some(store), Some(root)) => Ok(pending::read(&pending::path_for(&store, &root))?.is_some()),
+        _ => Ok(false),
+    }
 }
 
 /// What files are restored to.
@@ -120,8 +135,7 @@ impl<'s> Undo<'s> {
     ) -> Result<Undo<'s>> {
         let source = session.source.clone();
         let store = journal::store_of(&source, host.data.as_deref()).ok_or(Error::NoDataFolder)?;
-        let restores = journal::read(&source, &session.id(), &store)?;
-        let history = FileHistory::read(session, Some(&store), Some(&root), &restores)?;
+        let history = file_history(session, Some(&store), Some(&root))?;
         Ok(Undo { session, source, host, disk, tree, root, history, store })
     }
 
@@ -136,8 +150,8 @@ impl<'s> Undo<'s> {
     }
 
     /// The session.
-    pub fn session(&self) -> SessionId {
-        self.session.id()
+    pub fn session(&self) -> &'s Session {
+        self.session
     }
 
     /// Whether restores are noted in the session itself; else in our own journal.

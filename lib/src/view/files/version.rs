@@ -56,6 +56,14 @@ impl FileVersion {
         }
     }
 
+    /// The content of a regular file; `None` if no copy was kept, or it is no file.
+    pub fn bytes(&self) -> crate::model::error::Result<Option<Vec<u8>>> {
+        let Some(copy) = self.copy() else { return Ok(None) };
+        let mut bytes = Vec::new();
+        copy.copy_to(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
     /// Whether its content follows from edits.
     pub(crate) fn is_rebuilt(&self) -> bool {
         matches!(self, FileVersion::File { content: FileContent::Rebuilt(_), .. })

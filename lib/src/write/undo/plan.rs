@@ -15,10 +15,14 @@ use crate::model::error::Result;
 use crate::model::named_enum;
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{RecordId, SessionId, Todo};
+use crate::view::describe::{shorten, text_of};
 use crate::view::files::{FileVersion, KnownVersion, Moment, PathHistory, Unknown};
 
 /// Larger files are not compared line by line.
 const DIFF_LIMIT_BYTES: usize = 1024 * 1024;
+
+/// How much is shown of the record that files are restored to.
+const TARGET_CHARS: usize = 60;
 
 /// What would be restored.
 #[derive(Debug, Clone)]
@@ -27,6 +31,8 @@ pub struct Plan {
     pub session: SessionId,
     /// The record before or after which files are restored.
     pub target: Option<RecordId>,
+    /// What that record says, in one line.
+    pub target_text: String,
     /// Whether that is after it.
     pub is_after: bool,
     /// Whether it takes a restore back.
@@ -122,6 +128,11 @@ impl Plan {
             && self.files.iter().all(|file| file.action == Action::None && file.state == Readiness::Ready)
     }
 
+    /// How many files would change.
+    pub fn changes(&self, blocked: Blocked) -> usize {
+        self.files.iter().filter(|file| file.change.is_some() && file.is_applied(blocked)).count()
+    }
+
     /// Whether all of it can be applied.
     pub fn is_ready(&self, blocked: Blocked) -> bool {
         self.files.iter().all(|file| blocked == Blocked::Skip || file.is_applied(blocked))
@@ -150,6 +161,7 @@ impl Undo<'_> {
         let mut plan = Plan {
             session: self.session.id(),
             target: None,
+            target_text: String::new(),
             is_after: false,
             is_redo: *goal == Goal::Redo,
             files: Vec::new(),
@@ -159,6 +171,9 @@ impl Undo<'_> {
         };
         let Some(target) = self.target(goal)? else { return Ok(plan) };
         plan.target = target.record.map(|record| RecordId(record.id().into_owned()));
+        if let Some(record) = target.record {
+            plan.target_text = shorten(&text_of(&record.body()?), TARGET_CHARS);
+        }
         plan.is_after = target.is_after;
         plan.files = self.files(&target);
         if let Some(event) = &target.takes_back {

@@ -1,0 +1,330 @@
+//! `undo` and `redo`: restore the files of a session to what they were at a message, and take that back.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use scrollback::model::{RecordId, Todo};
+use scrollback::view::find::SessionName;
+use scrollback::write::{Applied, Blocked, Goal, Plan, Recovered, Scope, Undo, UndoHead};
+use serde::Serialize;
+
+use super::FOUND_PROBLEMS;
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::render::plural;
+use crate::render::restore_plan;
+use crate::session::name;
+use crate::session::resume;
+use crate::session::warnings;
+use crate::session::writable::Writable;
+use crate::terminal::{ask, clean};
+
+/// Restore files to what they were before a message
+///
+/// Without a record, undoes the last turn; a second undo goes one turn further. SESSION#RECORD restores the files to what they were before
+/// that message, --to RECORD to what they were after it. The plan is shown first; nothing is changed unless every file is what the session
+/// left. What is overwritten is kept, and `redo` takes the undo back.
+///
+/// A native session also continues from there, with its task list; a session of another agent stays as it is, unless you add --conversation.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = UNDO_EXAMPLES)]
+pub(crate) struct UndoArgs {
+    /// Session, or the message before which the files are restored
+    #[arg(value_name = "SESSION[#RECORD]")]
+    session: SessionName,
+    /// Restore the files to what they were after this record
+    #[arg(long, value_name = "RECORD")]
+    to: Option<String>,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+const UNDO_EXAMPLES: &str = "\
+Examples:
+  scrollback undo @ --dry-run
+  scrollback undo 3f8a#u2
+  scrollback undo @ --to a1 --yes";
+
+/// Take the last undo back
+///
+/// Takes back the newest undo, as long as the agent has not changed files since. Run it again to take back the one before.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = REDO_EXAMPLES)]
+pub(crate) struct RedoArgs {
+    /// Session id, unique prefix, @, or a path
+    session: SessionName,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+const REDO_EXAMPLES: &str = "\
+Examples:
+  scrollback redo @
+  scrollback redo 3f8a --yes";
+
+#[derive(clap::Args, Debug)]
+struct HowArgs {
+    /// Show the plan, and change nothing
+    #[arg(long, short = 'n')]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short = 'y', conflicts_with = "dry_run")]
+    yes: bool,
+    /// Restore files, and leave the conversation where it is
+    #[arg(long)]
+    files_only: bool,
+    /// Let the conversation of another agent's session continue from there, too
+    #[arg(long, conflicts_with = "files_only")]
+    conversation: bool,
+    /// Overwrite files that were changed since, and those of which nobody knows; their content is kept
+    #[arg(long)]
+    force: bool,
+    /// Leave files that are not ready as they are
+    #[arg(long, conflicts_with = "force")]
+    skip_conflicts: bool,
+    /// Directory of the project, if it has moved
+    #[arg(long, value_name = "DIR")]
+    root: Option<PathBuf>,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    session: String,
+    target: Option<&'a RecordId>,
+    applied: bool,
+    files: Vec<FileAnswer<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    todos: Option<&'a Vec<Todo>>,
+    /// The record that the conversation continues from, or `start`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    head: Option<&'a str>,
+    /// The restore record, or its line in our journal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    restore: Option<&'a RecordId>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct FileAnswer<'a> {
+    path: &'a str,
+    action: &'static str,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    rebuilt: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+}
+
+pub(crate) fn run(args: &UndoArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let writable = find(&args.session, &args.how, global, ctx)?;
+    let record = |named: &str| name::record(&writable.session, named).map(|record| record.id().into_owned());
+    let goal = match (&writable.record, &args.to) {
+        (Some(_), Some(_)) => {
+            let failure = Failure::new(FailureKind::Usage, "two records named");
+            return Err(failure.hint("use either SESSION#RECORD or --to RECORD"));
+        }
+        (Some(before), None) => Goal::Before(record(before)?),
+        (None, Some(after)) => Goal::After(record(after)?),
+        (None, None) => Goal::LastTurn,
+    };
+    restore(&writable, &goal, &args.how, ctx)
+}
+
+pub(crate) fn run_redo(args: &RedoArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let writable = find(&args.session, &args.how, global, ctx)?;
+    if let Some(record) = &writable.record {
+        let failure = Failure::new(FailureKind::Usage, format!("#{} is a record", clean::line(record)));
+        return Err(failure.hint("redo takes back the newest undo of a session; name the session alone"));
+    }
+    restore(&writable, &Goal::Redo, &args.how, ctx)
+}
+
+/// Finds the session. An undo that was interrupted is finished first, and the session read again.
+fn find(name: &SessionName, how: &HowArgs, global: &Global, ctx: &mut Ctx) -> Result<Writable, Failure> {
+    let writable = Writable::find(name, global, ctx)?;
+    let undo = open(&writable, how, ctx)?;
+    if !undo.is_interrupted()? {
+        return Ok(writable);
+    }
+    if how.dry_run {
+        ctx.caution(
+            "interrupted",
+            "an undo of this project was interrupted; the next one finishes it or takes it back",
+        )?;
+        return Ok(writable);
+    }
+    match undo.recover()? {
+        Some(Recovered::Finished) => ctx.note("An undo that was interrupted is finished.")?,
+        Some(Recovered::RolledBack) => {
+            ctx.note("An undo that was interrupted is taken back: files had changed since.")?
+        }
+        None => {}
+    }
+    Writable::find(name, global, ctx)
+}
+
+fn open<'w>(writable: &'w Writable, how: &HowArgs, ctx: &Ctx) -> Result<Undo<'w>, Failure> {
+    let root = how.root.as_ref().map(|root| ctx.typed_in.join(root));
+    let data = ctx.check_home(ctx.home.data(), "XDG_DATA_HOME or SCROLLBACK_HOME")?;
+    let mut host = writable.host().clone();
+    host.data = Some(data);
+    Undo::open(&writable.session, host, root.as_deref()).map_err(|error| {
+        let failure = Failure::from(error);
+        Failure { kind: FailureKind::Usage, ..failure }
+            .hint("use --root DIR if the project is in another directory now")
+    })
+}
+
+fn restore(writable: &Writable, goal: &Goal, how: &HowArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let undo = open(writable, how, ctx)?;
+    let is_moved = how.conversation || (undo.is_noted_in_session() && !how.files_only);
+    let scope = if is_moved { Scope::Conversation } else { Scope::FilesOnly };
+    let plan = undo.plan(goal, scope)?;
+    let blocked = match (how.force, how.skip_conflicts) {
+        (true, _) => Blocked::Force,
+        (false, true) => Blocked::Skip,
+        (false, false) => Blocked::Stop,
+    };
+    if plan.is_empty() {
+        print_answer(&undo, &plan, None, ctx)?;
+        return nothing_to_do(&undo, &plan, ctx);
+    }
+    if !ctx.json {
+        // Whoever has agreed already wants to know what, not each line of it.
+        let text = restore_plan::text(&undo, &plan, !how.yes, ctx);
+        ctx.line(text.trim_end())?;
+    }
+    check_rewind(writable, &undo, &plan)?;
+    let is_ready = plan.is_ready(blocked);
+    if how.dry_run || !is_ready {
+        print_answer(&undo, &plan, None, ctx)?;
+        if !is_ready {
+            ctx.note("Nothing was changed. --skip-conflicts leaves out the files that are not ready; --force overwrites conflicts.")?;
+        }
+        return Ok(if is_ready { ExitCode::SUCCESS } else { ExitCode::from(FOUND_PROBLEMS) });
+    }
+    if !how.yes && !is_agreed(&plan, blocked, ctx)? {
+        print_answer(&undo, &plan, None, ctx)?;
+        return Err(Failure::new(FailureKind::Usage, "nothing was changed").hint("answer y, or add --yes"));
+    }
+    let applied = undo.apply(&plan, blocked)?;
+    move_conversation(writable, &undo, &plan, ctx)?;
+    print_answer(&undo, &plan, Some(&applied), ctx)?;
+    say_what_was_done(writable, &plan, &applied, how, ctx)
+}
+
+fn is_agreed(plan: &Plan, blocked: Blocked, ctx: &mut Ctx) -> Result<bool, Failure> {
+    if !ask::is_possible(ctx) {
+        return Ok(false);
+    }
+    let question = match plan.changes(blocked) {
+        0 => "Go back?".to_owned(),
+        count => format!("Restore {}?", plural(count as u64, "file")),
+    };
+    ask::is_agreed(&question, ctx)
+}
+
+/// Fails before anything is changed if another agent's session cannot continue from there.
+fn check_rewind(writable: &Writable, undo: &Undo<'_>, plan: &Plan) -> Result<(), Failure> {
+    let Some(head) = plan.head.as_ref().filter(|_| !undo.is_noted_in_session()) else { return Ok(()) };
+    let refused = |failure: Failure| failure.hint("leave out --conversation to restore only the files");
+    match head {
+        UndoHead::Record(record) => {
+            let checked = writable.store()?.check_place(&writable.session, record.as_str());
+            checked.map_err(|error| refused(Failure { kind: FailureKind::Usage, ..error.into() }))
+        }
+        UndoHead::Start => {
+            let what = format!("{} sessions cannot go back to before the first prompt", writable.source.dialect.name());
+            Err(refused(Failure::new(FailureKind::Usage, what)))
+        }
+    }
+}
+
+/// Another agent's session is rewound as `rewind` does it.
+fn move_conversation(writable: &Writable, undo: &Undo<'_>, plan: &Plan, ctx: &mut Ctx) -> Result<(), Failure> {
+    let Some(UndoHead::Record(record)) = plan.head.as_ref().filter(|_| !undo.is_noted_in_session()) else {
+        return Ok(());
+    };
+    let reason = if plan.is_redo { "redo" } else { "undo" };
+    let rewound = writable.store()?.rewind(&writable.source, record.as_str(), Some(reason.to_owned()))?;
+    warnings::print(&rewound.warnings, ctx)
+}
+
+fn nothing_to_do(undo: &Undo<'_>, plan: &Plan, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let session = clean::line(plan.session.as_str()).into_owned();
+    if plan.is_redo {
+        ctx.note("Nothing to redo: there is no undo that was not taken back, or the agent has changed files since.")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if undo.history().rows().is_empty() {
+        ctx.note(&format!("Nothing to undo: session {session} has recorded no change of files."))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let last = undo.last_change()?.map(|record| clean::line(record.as_str()).into_owned());
+    match last.filter(|last| plan.target.as_ref().is_some_and(|target| target.as_str() != last)) {
+        Some(last) => ctx.note(&format!(
+            "Nothing to undo: no file has changed since then. `scrollback undo {session}#{last}` undoes the last turn that changed files."
+        ))?,
+        None => ctx.note("Nothing to undo: the files are as they were then.")?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn say_what_was_done(
+    writable: &Writable,
+    plan: &Plan,
+    applied: &Applied,
+    how: &HowArgs,
+    ctx: &mut Ctx,
+) -> Result<ExitCode, Failure> {
+    if ctx.json {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let id = writable.id();
+    let session = clean::line(&id).into_owned();
+    ctx.line(&format!("restored {}", plural(applied.files as u64, "file")))?;
+    let back = if plan.is_redo { "undo" } else { "redo" };
+    let root = how
+        .root
+        .as_ref()
+        .map(|root| format!(" --root {}", clean::line(&root.to_string_lossy())))
+        .unwrap_or_default();
+    ctx.note(&format!("Run `scrollback {back} {session}{root}` to take it back."))?;
+    if plan.head.is_some() {
+        resume::print_resume_line(writable.resumable(&id), ctx)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_answer(undo: &Undo<'_>, plan: &Plan, applied: Option<&Applied>, ctx: &mut Ctx) -> Result<(), Failure> {
+    if !ctx.json {
+        return Ok(());
+    }
+    let files = plan.files.iter().map(|file| FileAnswer {
+        path: &file.path,
+        action: file.action.name(),
+        state: file.state.name(),
+        reason: file.reason.as_deref(),
+        rebuilt: file.is_rebuilt,
+        // After the change there is no difference.
+        diff: restore_plan::diff(undo, file, ctx).filter(|_| applied.is_none()),
+    });
+    let answer = Answer {
+        session: plan.session.to_string(),
+        target: plan.target.as_ref(),
+        applied: applied.is_some(),
+        files: files.collect(),
+        todos: plan.todos.as_ref(),
+        head: plan.head.as_ref().map(|head| match head {
+            UndoHead::Start => "start",
+            UndoHead::Record(record) => record.as_str(),
+        }),
+        restore: applied.map(|applied| &applied.restore),
+    };
+    ctx.print_json(&answer)
+}
