@@ -36,6 +36,8 @@ pub(crate) struct Recording {
     is_opening: Arc<AtomicBool>,
     /// The session was created here, and no line of it is recorded yet.
     is_new: bool,
+    /// The session was created here.
+    is_created: bool,
     ingest: Ingest,
     /// The server-sent event that is incomplete.
     events: Events,
@@ -64,6 +66,7 @@ impl Recording {
             recorder: None,
             is_opening: Arc::default(),
             is_new: false,
+            is_created: false,
             ingest,
             events: Events::default(),
             early: Vec::new(),
@@ -253,6 +256,7 @@ impl Recording {
         let Opened { mut recorder, is_new } = opened?;
         recorder.keep_reports();
         self.is_new |= is_new;
+        self.is_created = is_new;
         let_fail(warnings::print_new(&mut recorder, ctx));
         let session = recorder.session().map(ToString::to_string).unwrap_or_default();
         self.acks.set_session(&session);
@@ -308,6 +312,9 @@ impl Recording {
     /// Records what is incomplete, closes the session and answers every line that is left.
     fn end(mut self, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         self.record_incomplete(ctx);
+        // A session that only watches files has nothing to show.
+        self.is_new |= self.is_created && self.recorder.as_ref().is_some_and(|recorder| recorder.last_entry() == 0);
+        self.remove_new_session(ctx);
         self.set_title(ctx);
         if let Some(recorder) = &mut self.recorder {
             let closed = recorder.close().or_else(|error| match error {

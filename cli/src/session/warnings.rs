@@ -32,6 +32,9 @@ fn kind(warning: Warning) -> &'static str {
         Warning::TornPiece => "torn-piece",
         Warning::NoLocks => "no-locks",
         Warning::NotStored => "not-stored",
+        Warning::NoFileStates => "no-file-states",
+        Warning::NotCopied => "not-copied",
+        Warning::PartlyWatched => "partly-watched",
         Warning::NoSidecar => "no-sidecar",
         Warning::DamagedSidecar => "damaged-sidecar",
     }

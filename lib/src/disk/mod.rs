@@ -13,6 +13,7 @@ pub(crate) mod worktree;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use crate::model::error::Result;
 use crate::model::regular_file::{Links, without_waiting};
@@ -71,6 +72,10 @@ pub(crate) trait Disk: Send + Sync {
     }
     /// Gives a file the permissions of another one. A simulated disk has none.
     fn copy_mode(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Ok(())
+    }
+    /// Sets the time of a file's last change. A simulated disk has no times.
+    fn touch(&self, _path: &Path, _at: SystemTime) -> io::Result<()> {
         Ok(())
     }
     /// Reads a session on this disk.
@@ -249,6 +254,10 @@ impl Disk for Real {
             (Ok(one), Ok(other)) => one.is_file() && same_file(&one, &other),
             _ => false,
         }
+    }
+
+    fn touch(&self, path: &Path, at: SystemTime) -> io::Result<()> {
+        without_waiting(OpenOptions::new().write(true), Links::Refuse).open(path)?.set_modified(at)
     }
 
     fn pause(&self, milliseconds: u64) {

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use hashbrown::HashSet;
 use memchr::memchr2;
 use serde_json::Value;
 
@@ -42,18 +43,18 @@ impl Redactor {
 
     /// The next line of a session: results of earlier calls on sensitive files are masked, too.
     pub fn line_after<'l>(&self, calls: &mut SensitiveCalls, line: &'l [u8]) -> RedactedLine<'l> {
-        self.line_keeping(&[], calls, line)
+        self.line_keeping(&HashSet::new(), calls, line)
     }
 
-    /// The same; strings that are one of these ids stay, because others refer to them.
+    /// The same; strings and keys that are one of these stay, because others refer to them.
     pub(crate) fn line_keeping<'l>(
         &self,
-        ids: &[&str],
+        kept: &HashSet<&str>,
         calls: &mut SensitiveCalls,
         line: &'l [u8],
     ) -> RedactedLine<'l> {
         let replaced = self.engine.as_ref().map(|engine| calls.find(engine, self.style, line)).unwrap_or_default();
-        let mut walk = Walk::new(self, line, ids, &replaced);
+        let mut walk = Walk::new(self, line, kept, &replaced);
         walk.run();
         let (mut out, copied, findings) = (walk.out, walk.copied, walk.findings);
         if copied == 0 {
@@ -79,7 +80,8 @@ impl Redactor {
 /// A text of JSON with some of its strings replaced, and nothing else changed.
 pub(super) fn replace_strings(text: &str, replaced: &Replaced) -> String {
     let nothing = Redactor::of_rules(Vec::new());
-    let mut walk = Walk::new(&nothing, text.as_bytes(), &[], replaced);
+    let kept = HashSet::new();
+    let mut walk = Walk::new(&nothing, text.as_bytes(), &kept, replaced);
     walk.run();
     walk.out.extend_from_slice(&text.as_bytes()[walk.copied..]);
     String::from_utf8_lossy(&walk.out).into_owned()
@@ -126,7 +128,7 @@ struct Walk<'w> {
     redactor: &'w Redactor,
     line: &'w [u8],
     /// Strings that stay.
-    ids: &'w [&'w str],
+    kept: &'w HashSet<&'w str>,
     /// Strings that are replaced whole.
     replaced: &'w Replaced,
     out: Vec<u8>,
@@ -137,9 +139,9 @@ struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
-    fn new(redactor: &'w Redactor, line: &'w [u8], ids: &'w [&'w str], replaced: &'w Replaced) -> Walk<'w> {
+    fn new(redactor: &'w Redactor, line: &'w [u8], kept: &'w HashSet<&'w str>, replaced: &'w Replaced) -> Walk<'w> {
         let (out, findings, frames) = (Vec::new(), Vec::new(), Vec::new());
-        Walk { redactor, line, ids, replaced, out, copied: 0, findings, frames }
+        Walk { redactor, line, kept, replaced, out, copied: 0, findings, frames }
     }
 
     fn run(&mut self) {
@@ -217,7 +219,7 @@ impl<'w> Walk<'w> {
         let is_key = self.frames.last().is_some_and(|frame| frame.expects_key);
         let redactor = self.redactor;
         let redacted = match self.frames.last() {
-            _ if !is_key && self.ids.contains(&text.as_ref()) => Redacted::unchanged(&text),
+            _ if self.kept.contains(text.as_ref()) => Redacted::unchanged(&text),
             _ if let Some(replaced) = self.replaced_string(is_key) => replaced,
             Some(frame) if !is_key => {
                 let key = match frame.is_object {

@@ -59,20 +59,30 @@ impl FileCopy {
         self.sha256.as_deref()
     }
 
-    /// Writes the content. Fails if it is not the recorded one; what was written until then must not be used.
-    pub(crate) fn copy_to(&self, out: &mut dyn Write) -> Result<()> {
-        match &self.kept {
-            Kept::Bytes(bytes) => self.checked(&mut &bytes[..], out, Path::new("")),
+    /// Opens the content, if it is no blob.
+    pub(crate) fn open(&self) -> Result<Option<Box<dyn Read + '_>>> {
+        Ok(match &self.kept {
+            Kept::Bytes(bytes) => Some(Box::new(&bytes[..])),
             Kept::File(path) => {
                 let (file, metadata) = regular_file::open(path, Links::Refuse)?;
                 regular_file::check_length(path, metadata.len(), COPY_LIMIT_BYTES)?;
-                self.checked(&mut file.take(metadata.len()), out, path)
+                Some(Box::new(file.take(metadata.len())))
             }
-            Kept::Blob { folder, id } => blob::copy_to(folder, id, out),
+            Kept::Blob { .. } => None,
+        })
+    }
+
+    /// Writes the content. Fails if it is not the recorded one; what was written until then must not be used.
+    pub(crate) fn copy_to(&self, out: &mut dyn Write) -> Result<()> {
+        match &self.kept {
+            Kept::Bytes(_) => self.checked(out, Path::new("")),
+            Kept::File(path) => self.checked(out, path),
+            Kept::Blob { folder, id } => blob::copy_to(folder, id, Path::new(id), out).map(drop),
         }
     }
 
-    fn checked(&self, from: &mut dyn Read, out: &mut dyn Write, path: &Path) -> Result<()> {
+    fn checked(&self, out: &mut dyn Write, path: &Path) -> Result<()> {
+        let Some(mut from) = self.open()? else { return Ok(()) };
         let mut hash = self.sha256.as_ref().map(|_| Sha256::new());
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
@@ -149,7 +159,7 @@ impl Backups {
         }
         folders.dedup();
         let of_store = source.store().filter(|_| source.dialect.name() == "native");
-        let blobs = of_store.or_else(|| data.map(Path::to_path_buf)).map(|store| store.join("blobs"));
+        let blobs = of_store.or_else(|| data.map(Path::to_path_buf)).map(|store| blob::folder(&store));
         Backups { folders, blobs }
     }
 

@@ -1,12 +1,132 @@
-//! Reads blobs: the true bytes of files, named by their BLAKE3 hash, compressed. `write/blobs.rs` writes them.
+//! Reads blobs: the true bytes of files, named by their BLAKE3 hash, compressed, shared by all sessions of a store.
+//!
+//! Names come from logs and the files from anybody: a name that is no hash is refused, and bytes that do not have it are an error.
 
-use std::io::Write;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
 
-use crate::model::error::Result;
+use crate::model::error::{At, Error, Result};
+use crate::model::regular_file::{self, Links};
 
-/// Writes the bytes of a blob. The name comes from a log: one that is no hash, or not that of the bytes, is an error.
-pub(crate) fn copy_to(folder: &Path, name: &str, out: &mut dyn Write) -> Result<()> {
-    use crate::model::error::At;
-    out.write_all(&crate::write::blobs::get(folder, name)?).at(folder)
+/// A blob that is larger, packed or unpacked, is not read: a few packed bytes can unpack to any number.
+pub(crate) const BLOB_LIMIT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+
+/// Bytes are copied in pieces of this size, so that a blob of any size takes little memory.
+pub(crate) const PIECE_BYTES: usize = 256 * 1024;
+
+/// The folder of a store's blobs.
+pub fn folder(store: &Path) -> PathBuf {
+    store.join("blobs")
+}
+
+/// Whether a text can be the name of a blob: 64 hexadecimal digits in lower case.
+pub fn is_name(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The file of a blob. Two digits make a folder, so that none has too many files.
+pub(crate) fn path_of(folder: &Path, name: &str) -> Result<PathBuf> {
+    if !is_name(name) {
+        return Err(Error::InvalidName { name: name.to_owned(), why: "not the name of a blob".to_owned() });
+    }
+    Ok(folder.join(&name[..2]).join(name))
+}
+
+/// The bytes of a blob.
+pub fn get(folder: &Path, name: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    copy_to(folder, name, Path::new(name), &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes the bytes of a blob to `writer`, which writes the file `to`, and returns how many they are. After an error, what was
+/// written is not the blob: only at its end is it known whether its bytes have its name.
+pub fn copy_to(folder: &Path, name: &str, to: &Path, writer: &mut dyn Write) -> Result<u64> {
+    let path = path_of(folder, name)?;
+    let mut blob = open(&path)?;
+    let (mut hasher, mut length, mut piece) = (blake3::Hasher::new(), 0, vec![0; PIECE_BYTES]);
+    loop {
+        let read = match blob.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read.at(&path)?,
+        };
+        if read == 0 {
+            break;
+        }
+        length += read as u64;
+        regular_file::check_length(&path, length, BLOB_LIMIT_BYTES)?;
+        hasher.update(&piece[..read]);
+        writer.write_all(&piece[..read]).at(to)?;
+    }
+    if hasher.finalize().to_hex().as_str() != name {
+        let why = "damaged: its bytes do not have its name";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why)).at(&path);
+    }
+    Ok(length)
+}
+
+fn open(path: &Path) -> Result<zstd::stream::Decoder<'static, BufReader<File>>> {
+    let (file, metadata) = regular_file::open(path, Links::Refuse)?;
+    regular_file::check_length(path, metadata.len(), BLOB_LIMIT_BYTES)?;
+    if metadata.len() == 0 {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).at(path);
+    }
+    zstd::stream::Decoder::new(file).at(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn store(name: &str, packed: &[u8]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join(&name[..2])).unwrap();
+        fs::write(dir.path().join(&name[..2]).join(name), packed).unwrap();
+        dir
+    }
+
+    fn packed(bytes: &[u8]) -> (String, Vec<u8>) {
+        (blake3::hash(bytes).to_hex().to_string(), zstd::bulk::compress(bytes, 3).unwrap())
+    }
+
+    #[test]
+    fn a_blob_is_read_whole() {
+        for bytes in [b"".to_vec(), b"a\r\nb".to_vec(), vec![7; 3 * PIECE_BYTES + 1]] {
+            let (name, packed) = packed(&bytes);
+            let dir = store(&name, &packed);
+            assert!(get(dir.path(), &name).unwrap() == bytes, "{} bytes", bytes.len());
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error() {
+        let (name, whole) = packed(b"high water at 04:12");
+        let (_, other) = packed(b"high water at 04:13");
+        for damaged in [&whole[..whole.len() - 1], &other, b"", b"high water at 04:12"] {
+            let dir = store(&name, damaged);
+            assert!(matches!(get(dir.path(), &name), Err(Error::Io { .. })), "{damaged:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_no_hash_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("x"), "").unwrap();
+        for name in ["", "x", "../x", &"A".repeat(64), &"0".repeat(63), &format!("../{}", "0".repeat(61))] {
+            assert!(matches!(get(dir.path(), name), Err(Error::InvalidName { .. })), "{name}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_in_the_place_of_a_blob_is_not_followed() {
+        let (name, packed) = packed(b"tide");
+        let dir = store(&name, &packed);
+        let path = dir.path().join(&name[..2]).join(&name);
+        fs::rename(&path, dir.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(dir.path().join("elsewhere"), &path).unwrap();
+        assert!(matches!(get(dir.path(), &name), Err(Error::NotAFile(_))));
+    }
 }

@@ -2,8 +2,8 @@
 //!
 //! `read/open.rs` creates one; this file answers questions about it.
 
+pub mod blob;
 pub(crate) mod read;
-pub(crate) mod blob;
 pub(crate) mod backups;
 pub(crate) mod tree;
 pub(crate) mod derived;

@@ -26,12 +26,12 @@ use crate::model::record::{Before, Body, FileState, Kind};
 use crate::model::regular_file::{self, Links};
 use crate::redact::{RULES_VERSION, Redactor};
 use crate::session::Session;
+use crate::session::blob;
 use crate::session::read::format::DATABASE_MAGIC;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::packed::{self, Packing};
 use crate::session::read::source::Source;
 use crate::view::secrets::{self, ContentKind, FileRole, SecretFile};
-use crate::write::blobs;
 use crate::write::copy::PIECE_BYTES;
 
 /// The notes of what was done, in our data folder.
@@ -105,14 +105,14 @@ fn without_value(line: &str, redactor: &Redactor) -> Option<String> {
 
 /// How many snapshots of a session keep the true bytes of a file with secrets in a blob, and the folder of the blobs.
 pub fn snapshots_with_secrets(source: &Source, redactor: &Redactor, now: Timestamp) -> Option<(PathBuf, usize)> {
-    let folder = source.store()?.join("blobs");
+    let folder = blob::folder(&source.store()?);
     if !folder.is_dir() {
         return None;
     }
     let session = Session::open(source, &ReadOptions::plain(now)).ok()?;
     let has_secret = |file: &FileState| {
         let Before::Blob { id: name, .. } = &file.before else { return false };
-        let Ok(bytes) = blobs::get(&folder, name) else { return false };
+        let Ok(bytes) = blob::get(&folder, name) else { return false };
         redactor.is_sensitive_file(&file.path)
             || !secrets::clean(&bytes, ContentKind::Document, redactor).findings.is_empty()
     };

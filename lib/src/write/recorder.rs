@@ -9,6 +9,8 @@ mod blocks;
 mod delta;
 mod lines;
 mod entry;
+mod file_now;
+mod files;
 mod ledger;
 mod log;
 mod open_answer;
@@ -19,6 +21,7 @@ mod status;
 mod text_buffer;
 mod title;
 mod turn;
+mod watch;
 
 use serde_json::Value;
 
@@ -37,6 +40,7 @@ use blocks::blocks;
 pub(crate) use cursor::{CALL_SEARCH_RECORDS, Cursor, ParentRecord};
 pub use delta::Delta;
 pub use entry::{Durability, Entry, Options, Report, Saved};
+use files::Files;
 use ledger::Ledger;
 use lines::{Batch, On, Piece};
 pub(crate) use log::{Log, Mode, Place};
@@ -45,6 +49,7 @@ use pending::PendingTurn;
 pub(crate) use sidecar::{first_tally, replace_sidecar};
 pub use turn::steps;
 use turn::take_result;
+pub use watch::Watched;
 
 /// Records one session.
 ///
@@ -89,6 +94,8 @@ pub struct Recorder {
     answer: Option<OpenAnswer>,
     /// The session that was ended so that this one could begin.
     predecessor: Option<EndedSession>,
+    /// What tools change on disk.
+    files: Files,
 }
 
 impl Recorder {
@@ -101,6 +108,7 @@ impl Recorder {
             turn: None,
             answer: None,
             predecessor: None,
+            files: Files::default(),
         }
     }
 
@@ -176,7 +184,7 @@ impl Recorder {
         self.record(Body::Compaction(compaction))
     }
 
-    /// Records file states before a change.
+    /// Records file states before a change, as the caller knows them; [`Recorder::before_tool`] and [`Recorder::watch`] find out.
     pub fn snapshot(&mut self, snapshot: Snapshot) -> Result<Entry> {
         self.record(Body::Snapshot(snapshot))
     }
@@ -186,7 +194,9 @@ impl Recorder {
         if self.head() == Some(to) {
             return self.record(Body::Restore(restore));
         }
-        self.go_back(to, Body::Restore(restore))
+        let entry = self.go_back(to, Body::Restore(restore))?;
+        self.settle_turn();
+        Ok(entry)
     }
 
     /// Records the task list, as part of the last message.
@@ -283,13 +293,21 @@ impl Recorder {
         let stores_display = self.log.as_ref().is_none_or(|log| log.place.writing.stores_display);
         let body = if stores_display { body } else { body.without_display() };
         let body = self.checked(body)?;
-        self.enter(|recorder, entry| {
+        let kind = body.kind();
+        let entry = self.enter(|recorder, entry| {
             recorder.end_answer()?;
+            if kind == Kind::User {
+                recorder.begin_turn()?;
+            }
             if let Some(log) = recorder.log.as_mut().filter(|_| body.kind() != Kind::Title) {
                 log.repeat_title();
             }
             recorder.record_body(body, entry)
-        })
+        })?;
+        if matches!(kind, Kind::Assistant | Kind::Restore) {
+            self.settle_turn();
+        }
+        Ok(entry)
     }
 
     /// Fails if a body can never be recorded, before it ends an answer or a turn that continues.
@@ -358,7 +376,11 @@ impl Recorder {
     /// Completes the streamed answer.
     pub fn finish_answer(&mut self, usage: Option<Usage>) -> Result<Entry> {
         match (&self.answer, usage) {
-            (Some(_), usage) => self.enter(|recorder, entry| recorder.complete_answer(usage, Some(entry))),
+            (Some(_), usage) => {
+                let entry = self.enter(|recorder, entry| recorder.complete_answer(usage, Some(entry)))?;
+                self.settle_turn();
+                Ok(entry)
+            }
             (None, Some(usage)) => self.usage(usage),
             (None, None) if self.log.is_none() => Ok(Entry::default()),
             (None, None) => Err(Error::OutOfOrder("no answer was started")),
@@ -434,7 +456,7 @@ impl Recorder {
     /// Writes everything that is pending, and the sidecar, and makes it safe. The recorder can continue. If this fails, call it
     /// again; what is in the file is made safe all the same.
     pub fn close(&mut self) -> Result<()> {
-        let ended = self.leave_turn();
+        let ended = self.leave_turn().and_then(|()| self.end_last_turn());
         let Some(log) = &mut self.log else { return ended };
         match ended {
             Ok(()) => {
@@ -485,7 +507,7 @@ impl Recorder {
         }
         let Some(log) = &mut self.log else { return calls(self) };
         let held = log.hold()?;
-        let before = (self.ledger.clone(), self.turn.clone(), self.answer.clone());
+        let before = (self.ledger.clone(), self.turn.clone(), self.answer.clone(), self.files.clone());
         let made = calls(self);
         let Some(log) = &mut self.log else { return made };
         let appended = made.and_then(|value| log.append_held(&held).map(|moved| (value, moved)));
@@ -493,7 +515,7 @@ impl Recorder {
             Ok(appended) => appended,
             Err(error) => {
                 if log.forget_held(held) {
-                    (self.ledger, self.turn, self.answer) = before;
+                    (self.ledger, self.turn, self.answer, self.files) = before;
                 }
                 return Err(error);
             }

@@ -32,6 +32,7 @@ use crate::model::project;
 use crate::model::record::{Kind, RecordId, SessionId, Title};
 use crate::model::regular_file::{self, Links};
 use crate::redact::Redactor;
+use crate::session::blob;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::view::answers::SessionRow;
@@ -421,7 +422,8 @@ impl Store {
         let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
         // The session exists, so its id is not checked.
         let header = self.bytes(&(self.writing.header)(&self.unchecked_beginning(&id, &new, session.git_branch())));
-        let place = self.place(id, path);
+        let first_cwd = session.cwd().map_or_else(|| project.clone(), PathBuf::from);
+        let place = Place { first_cwd, ..self.place(id, path) };
         let cursor = Cursor::at(&session, head, &place, &project)?;
         let sidecar = place.sidecar.as_deref().and_then(sidecar::content);
         let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
@@ -522,7 +524,8 @@ impl Store {
             forked_from: None,
             mode: Mode::Live,
             redactor: self.redactor(),
-            blobs: self.root.join("blobs"),
+            first_cwd: self.host.cwd.clone(),
+            blobs: blob::folder(&self.root),
         }
     }
 

@@ -24,6 +24,7 @@ use crate::disk::{Disk, Real};
 use crate::model::error::{Error, Result};
 use crate::model::host::Host;
 use crate::model::record::{Kind, RecordId, Todo};
+use crate::session::blob;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::view::files::{FileHistory, Moment, RestoreEvent};
@@ -66,6 +67,7 @@ pub struct Undo<'s> {
     history: FileHistory,
     /// Our own store: of the session, or of the user for another agent's session.
     store: PathBuf,
+    blob_folder: PathBuf,
 }
 
 /// What a session did to files, restores included. `data` is our own folder; `root` is where the project is now, if it has moved.
@@ -136,7 +138,8 @@ impl<'s> Undo<'s> {
         let source = session.source.clone();
         let store = journal::store_of(&source, host.data.as_deref()).ok_or(Error::NoDataFolder)?;
         let history = file_history(session, Some(&store), Some(&root))?;
-        Ok(Undo { session, source, host, disk, tree, root, history, store })
+        let blob_folder = blob::folder(&store);
+        Ok(Undo { session, source, host, disk, tree, root, history, store, blob_folder })
     }
 
     /// What the session did to files.

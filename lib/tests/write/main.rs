@@ -5,6 +5,7 @@ mod file_history;
 mod fork;
 mod recording;
 mod rotate;
+mod snapshots;
 mod trash;
 mod undo;
 #[path = "../support/mod.rs"]

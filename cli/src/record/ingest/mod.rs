@@ -15,6 +15,7 @@ mod usage;
 mod xmpp;
 
 use std::fmt;
+use std::path::PathBuf;
 
 use scrollback::model::{
     Body, Error, Loss, LossKind, Lost, Message, RecordId, Restore, Result, Thinking, Todo, ToolResult, Usage, quoted,
@@ -71,6 +72,12 @@ pub(crate) enum Op {
     Rewind { to: String, reason: Option<String> },
     /// Files were put back, and the conversation continues from an earlier record.
     Restore { to: String, restore: Restore },
+    /// A tool is about to change these files.
+    BeforeTool(Vec<PathBuf>),
+    /// The tool has run.
+    AfterTool,
+    /// What changes in this folder is recorded from now on.
+    Watch(PathBuf),
     /// A piece of the current answer.
     Delta(Delta),
     /// A tool result that may come before the answer is complete.
@@ -97,6 +104,9 @@ impl Op {
             | Op::Usage(_)
             | Op::Rewind { .. }
             | Op::Restore { .. }
+            | Op::BeforeTool(_)
+            | Op::AfterTool
+            | Op::Watch(_)
             | Op::Delta(Delta::Text(_) | Delta::Reasoning(_) | Delta::Part(_))
             | Op::Result(_)
             | Op::Finish(_) => true,
@@ -227,6 +237,9 @@ impl Ingest {
                 let to = recorder.find(&to)?;
                 recorder.restore(&to, restore)
             }
+            Op::BeforeTool(paths) => recorder.before_tool(&paths).map(|()| Entry::default()),
+            Op::AfterTool => recorder.after_tool(),
+            Op::Watch(root) => recorder.watch(root).map(|_| Entry::default()),
             Op::Delta(delta) => recorder.delta(delta),
             Op::Result(result) => recorder.early_result(*result),
             Op::Reset => self.reset(recorder),

@@ -1,5 +1,7 @@
 //! Our own lines: one key each, as in `{"user": "…"}`.
 
+use std::path::PathBuf;
+
 use scrollback::model::json;
 use scrollback::model::{Body, Compaction, Content, Part, RecordId, Restore, Snapshot, Title, TitleSource, quoted};
 use scrollback::write::Delta;
@@ -241,6 +243,11 @@ fn rewind(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
 fn snapshot(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
     let Value::Object(object) = value else { return Err(wrong(&["it"], "an object", &value)) };
     let mut fields = Fields(object);
+    if let Some(op) = files_op(&mut fields)? {
+        lose_rest(&fields, parsed);
+        parsed.push(op);
+        return Ok(());
+    }
     let message = fields.text(&["message", "messageId"])?.map(RecordId);
     let update = fields.flag(&["update", "isSnapshotUpdate"])?.unwrap_or_default();
     let states = match fields.any(&["states", "snapshot"]) {
@@ -253,11 +260,36 @@ fn snapshot(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
     let files = ["trackedFiles", "fileBackups", "trackedFileBackups"].map(|key| states.get(key));
     if !json::is_object(&states) || files.iter().flatten().any(|files| !json::is_object(files)) {
         return Err(Refused::because(
-            "states must be {trackedFiles, fileBackups}, two objects with a key for each file",
+            "states must be {trackedFiles, fileBackups}, two objects with a key for each file; \
+             or give before: [paths], after: true, or watch: a folder",
         ));
     }
     parsed.body(Body::Snapshot(Snapshot::from_states(message, update, states)));
     Ok(())
+}
+
+/// What the recorder is to find out about files by itself.
+fn files_op(fields: &mut Fields) -> Result<Option<Op>, Refused> {
+    const FORMS: [&str; 3] = ["before", "after", "watch"];
+    let found: Vec<&str> = FORMS.into_iter().filter(|form| fields.0.contains_key(*form)).collect();
+    if let [first, second, ..] = found[..] {
+        return Err(Refused(format!("{first} and {second} need a line each")));
+    }
+    if let Some(before) = fields.any(&["before"]) {
+        let list = if before.is_string() { Value::Array(vec![before]) } else { before };
+        let paths: Vec<PathBuf> =
+            serde_json::from_value(list.clone()).map_err(|_| wrong(&["before"], "a list of paths", &list))?;
+        return Ok(Some(Op::BeforeTool(paths)));
+    }
+    if let Some(root) = fields.text(&["watch"])? {
+        return Ok(Some(Op::Watch(root.into())));
+    }
+    match fields.flag(&["after"])? {
+        Some(true) => Ok(Some(Op::AfterTool)),
+        Some(false) => Err(Refused::because("after is false and should be true")),
+        None if found.is_empty() => Ok(None),
+        None => Err(Refused(format!("{} is nothing and should be a value", found.join("")))),
+    }
 }
 
 fn restore(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {

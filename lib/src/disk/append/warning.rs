@@ -34,6 +34,12 @@ pub enum Warning {
     Unread,
     /// The format cannot store part of an answer.
     NotStored,
+    /// The format cannot store the states of files.
+    NoFileStates,
+    /// A file was not copied, because the store could not be written.
+    NotCopied,
+    /// Some files of a watched project are too large, too many or unreadable.
+    PartlyWatched,
 }
 
 impl Warning {
@@ -62,6 +68,13 @@ impl fmt::Display for Warning {
             Warning::TornPiece => "a record did not fit on the disk, and part of it stayed in the file",
             Warning::NoLocks => "this file system has no locks; do not let another program write to this session",
             Warning::NotStored => "the format cannot store part of an answer; it is not recorded",
+            Warning::NoFileStates => "the format cannot store what tools change on disk; it is not recorded",
+            Warning::NotCopied => {
+                "the store cannot be written: a file was not copied before it was changed, and cannot be restored"
+            }
+            Warning::PartlyWatched => {
+                "some files are too large, too many or unreadable; their changes cannot be taken back"
+            }
             Warning::DamagedSidecar => {
                 "the metadata file is not a JSON object and stays as it is; the session file itself is complete"
             }

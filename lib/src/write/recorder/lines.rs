@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 
 use super::cursor::{Chain, ParentRecord};
@@ -12,8 +12,8 @@ use crate::model::error::{Error, Result};
 use crate::model::json;
 use crate::model::loss::{Loss, LossKind, Losses, Lost};
 use crate::model::message::Part;
-use crate::model::record::{Before, Body, Context, Kind, RecordId, Snapshot};
-use crate::write::blobs;
+use crate::model::record::{After, Before, Body, Context, Kind, RecordId, Snapshot};
+use crate::write::blobs::{Blobs, sha256};
 
 /// One body to write, and its parent.
 #[derive(Clone)]
@@ -138,22 +138,25 @@ impl Log {
             batch.messages += links.len() as u64;
         }
         let Chain { current_answer, sensitive_calls, .. } = &mut *chain;
+        let file_words = if let Body::Snapshot(snapshot) = &body { exact_words(snapshot) } else { Vec::new() };
         // Others refer to them: they stay, whatever they look like.
-        let mut ids: Vec<&str> = vec![session.as_str(), id.as_str()];
-        ids.extend([parent.as_ref(), current_answer.as_ref()].into_iter().flatten().map(RecordId::as_str));
-        ids.extend(call_ids(&body));
+        let mut kept = HashSet::from([session.as_str(), id.as_str()]);
+        kept.extend([parent.as_ref(), current_answer.as_ref()].into_iter().flatten().map(RecordId::as_str));
+        kept.extend(call_ids(&body));
+        kept.extend(file_words.iter().map(AsRef::<str>::as_ref));
         for line in &written.lines {
             let start = batch.bytes.len();
             batch.names.push((start, line.names.clone()));
             json::write(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
             if let Some(redactor) = &self.place.redactor
-                && let Cow::Owned(redacted) = redactor.line_keeping(&ids, sensitive_calls, &batch.bytes[start..]).bytes
+                && let Cow::Owned(redacted) = redactor.line_keeping(&kept, sensitive_calls, &batch.bytes[start..]).bytes
             {
                 batch.bytes.truncate(start);
                 batch.bytes.extend_from_slice(&redacted);
             }
             batch.bytes.push(b'\n');
         }
+        drop(kept);
         let is_missed = |loss: &Loss| has_context || !matches!(loss.what, Lost::Environment | Lost::Platform);
         batch.losses.extend(written.losses.into_iter().filter(is_missed));
         chain.starts_branch = branches && !is_link;
@@ -207,8 +210,8 @@ impl Log {
                 if let Before::Inline(text) = &file.before
                     && (redactor.is_sensitive_file(&file.path) || !redactor.text(text).findings.is_empty())
                 {
-                    let id = blobs::put(&**disk, blobs, text.as_bytes(), &(host.new_id)())?;
-                    file.before = Before::Blob { id, hash: None };
+                    let id = Blobs { disk: &**disk, folder: blobs, host }.put(text.as_bytes())?;
+                    file.before = Before::Blob { id, hash: Some(sha256(text.as_bytes())) };
                 }
             }
             snapshots.extend(more);
@@ -230,4 +233,21 @@ pub(super) fn call_ids(body: &Body) -> impl Iterator<Item = &str> {
         _ => None,
     });
     calls.chain(content().flat_map(|content| &content.results).map(|result| result.call_id.as_str()))
+}
+
+/// What an undo needs to the last letter: the message, the paths of files, the targets of links, the hashes of contents, the names of blobs.
+pub(super) fn exact_words(snapshot: &Snapshot) -> Vec<Cow<'_, str>> {
+    let mut words: Vec<_> = snapshot.message.iter().map(|message| Cow::Borrowed(message.as_str())).collect();
+    for file in snapshot.all_files() {
+        words.push(Cow::Borrowed(file.path.as_str()));
+        words.extend(file.symlink.as_deref().map(Cow::Borrowed));
+        if let Before::Blob { id, hash } = &file.before {
+            words.push(Cow::Owned(format!("blob:{id}")));
+            words.extend(hash.as_deref().map(Cow::Borrowed));
+        }
+        if let After::Hash(word) | After::Symlink(word) = &file.after {
+            words.push(Cow::Borrowed(word));
+        }
+    }
+    words
 }

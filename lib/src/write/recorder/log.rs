@@ -21,6 +21,7 @@ use crate::model::git;
 use crate::model::host::Host;
 use crate::model::record::{Body, Context, Kind, RecordId, SessionId};
 use crate::redact::Redactor;
+use crate::session::Session;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::parser::VALUE_LIMIT_BYTES;
 use crate::session::read::source::Source;
@@ -49,6 +50,8 @@ pub(crate) struct Place {
     pub(crate) forked_from: Option<(SessionId, RecordId)>,
     pub(crate) mode: Mode,
     pub(crate) redactor: Option<Arc<Redactor>>,
+    /// The session's first working directory, which its project is derived from.
+    pub(crate) first_cwd: PathBuf,
     /// Where the true bytes of files go.
     pub(crate) blobs: PathBuf,
 }
@@ -446,10 +449,15 @@ impl Log {
         self.cursor.tally.git_branch.clone_from(&self.context.git_branch);
     }
 
+    /// Reads the session as it is on disk.
+    pub(super) fn read(&self) -> Result<Session> {
+        let source = Source::file(self.place.dialect, self.path());
+        self.place.disk.read_session(&source, &ReadOptions::plain((self.place.host.now)()))
+    }
+
     /// The state of a recording that continues from a record of this log.
     pub(crate) fn cursor_at(&self, record: &RecordId) -> Result<Cursor> {
-        let source = Source::file(self.place.dialect, self.path());
-        let session = self.place.disk.read_session(&source, &ReadOptions::plain((self.place.host.now)()))?;
+        let session = self.read()?;
         let found = link_named(&session, record.as_str())?;
         Cursor::at(&session, Some(found), &self.place, Path::new(&self.cursor.tally.project))
     }

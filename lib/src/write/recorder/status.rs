@@ -9,8 +9,6 @@ use super::{Log, ParentRecord, Recorder, Report, Warning, steps};
 use crate::dialect::Dialect;
 use crate::model::error::{Error, Result};
 use crate::model::record::{Body, Outcome, RecordId, SessionId, Thinking, Todo, ToolResult};
-use crate::session::read::open::ReadOptions;
-use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::view::history::{History, NO_RESULT, View};
 use crate::write::rotate::EndedSession;
@@ -64,9 +62,7 @@ impl Recorder {
 
     /// Reads the session as it is on disk, without what is pending.
     pub fn read(&self) -> Result<Session> {
-        let Some(log) = &self.log else { return Err(Error::NoSession(None)) };
-        let source = Source::file(log.place.dialect, log.path());
-        log.place.disk.read_session(&source, &ReadOptions::plain(self.now()))
+        self.log.as_ref().map_or(Err(Error::NoSession(None)), Log::read)
     }
 
     /// The recorder's head in a session that was read; the session's own if nothing was recorded yet.

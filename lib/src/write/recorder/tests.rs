@@ -416,6 +416,7 @@ fn on_a_full_disk_nothing_is_saved_and_nothing_is_changed_until_there_is_room() 
 }
 
 mod again;
+mod files;
 mod retry;
 mod streamed;
 mod title;

@@ -8,6 +8,8 @@
 //! record    the restore is a record of the session, or a line of our journal; then the note goes
 //! ```
 
+use std::path::Path;
+
 use hashbrown::HashSet;
 
 use super::on_disk::OnDisk;
@@ -23,7 +25,7 @@ use crate::session::backups::FileCopy;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::view::files::{FileContent, FileVersion, JournalEntry};
-use crate::write::blobs;
+use crate::write::blobs::{Blobs, CopyError};
 use crate::write::recorder::Recorder;
 use crate::write::store::Store;
 
@@ -179,11 +181,13 @@ impl Undo<'_> {
             Found::Nothing => RestoredVersion::default(),
             Found::Link(target) => RestoredVersion { link: Some(target.clone()), ..RestoredVersion::default() },
             Found::File { mode, .. } => {
-                let blob = self.blob(&mut |out| disk.copy_to(out))?;
+                let place = self.tree.name(path);
+                let mut content = self.tree.open(path).at(&place)?;
+                let stored = self.blobs().put_reader(&place, &mut *content).map_err(CopyError::into_error)?;
                 if OnDisk::look(&*self.tree, path)?.found != *found {
                     return Err(Error::Changed(self.tree.name(path)));
                 }
-                RestoredVersion { blob: Some(blob), mode: *mode, link: None }
+                RestoredVersion { blob: Some(stored.id), mode: *mode, link: None }
             }
             Found::Folder | Found::Other(_) => return Err(Error::Changed(self.tree.name(path))),
         };
@@ -191,7 +195,7 @@ impl Undo<'_> {
             FileVersion::Absent => RestoredVersion::default(),
             FileVersion::Link(target) => RestoredVersion { link: Some(target.clone()), ..RestoredVersion::default() },
             FileVersion::File { content: FileContent::Copy(copy) | FileContent::Rebuilt(copy), mode } => {
-                let blob = self.blob(&mut |out| copy.copy_to(out))?;
+                let blob = self.blob_of(copy)?;
                 // Permissions that were not recorded stay; a new file is readable by everybody, as editors create it.
                 RestoredVersion { blob: Some(blob), mode: mode.or(before.mode).or(Some(0o644)), link: None }
             }
@@ -200,14 +204,20 @@ impl Undo<'_> {
         Ok(Swap { path: path.clone(), before, after, found: found.clone() })
     }
 
-    fn blob(&self, write: &mut dyn FnMut(&mut dyn std::io::Write) -> Result<()>) -> Result<String> {
-        let mut bytes = Vec::new();
-        write(&mut bytes)?;
-        blobs::put(&*self.disk, &self.blobs(), &bytes, &(self.host.new_id)())
+    /// The blob with the content of a copy: what replaces a file must still be there after a crash.
+    fn blob_of(&self, copy: &FileCopy) -> Result<String> {
+        let (Some(mut content), place) = (copy.open()?, Path::new("")) else {
+            return copy.blob_id().map(str::to_owned).ok_or(Error::NotReady);
+        };
+        let stored = self.blobs().put_reader(place, &mut *content).map_err(CopyError::into_error)?;
+        match copy.sha256() {
+            Some(recorded) if recorded != stored.sha256 => Err(Error::NotReady),
+            _ => Ok(stored.id),
+        }
     }
 
-    fn blobs(&self) -> std::path::PathBuf {
-        self.store.join("blobs")
+    fn blobs(&self) -> Blobs<'_> {
+        Blobs { disk: &*self.disk, folder: &self.blob_folder, host: &self.host }
     }
 
     /// Stages and swaps every file that is not swapped yet.
@@ -243,7 +253,7 @@ impl Undo<'_> {
         match version {
             RestoredVersion { link: Some(target), .. } => self.tree.stage_link(path, id, target).at(&place),
             RestoredVersion { blob: Some(blob), mode, .. } => {
-                let copy = FileCopy::blob(&self.blobs(), blob, None);
+                let copy = FileCopy::blob(&self.blob_folder, blob, None);
                 self.tree.stage(path, id, *mode, &mut |out| copy.copy_to(out))
             }
             RestoredVersion { .. } => Ok(()),
@@ -301,7 +311,7 @@ impl Undo<'_> {
 
     /// Whether a version is on disk.
     fn is(&self, disk: &OnDisk<'_>, version: &RestoredVersion) -> Result<bool> {
-        let content = |blob: &String| FileContent::Copy(FileCopy::blob(&self.blobs(), blob, None));
+        let content = |blob: &String| FileContent::Copy(FileCopy::blob(&self.blob_folder, blob, None));
         disk.is(&match version {
             RestoredVersion { link: Some(target), .. } => FileVersion::Link(target.clone()),
             RestoredVersion { blob: Some(blob), mode, .. } => FileVersion::File { content: content(blob), mode: *mode },

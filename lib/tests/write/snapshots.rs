@@ -1,0 +1,472 @@
+//! What tools change is recorded so that it can be restored, byte by byte, on a real disk.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::support::random::{Random, seed};
+use crate::support::{cases, native};
+use scrollback::dialect;
+use scrollback::model::{After, Before, Body, FileState, Host, Kind, Restore, Snapshot};
+use scrollback::session::blob;
+use scrollback::write::{Entry, NewSession, Recorder, Store, Warning};
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+struct Place {
+    folder: TempDir,
+    store: Store,
+}
+
+impl Place {
+    fn of(dialect: &str) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("project")).unwrap();
+        let host = Host::at(folder.path().join("project"), "test 1");
+        let store = Store::open(dialect::named(dialect).unwrap(), &folder.path().join("store"), host).unwrap();
+        Place { folder, store }
+    }
+
+    fn new() -> Place {
+        Place::of(native().name())
+    }
+
+    fn project(&self) -> std::path::PathBuf {
+        self.folder.path().join("project")
+    }
+
+    fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.project().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    /// A session in which the model has just called a tool.
+    fn begin(&self) -> Recorder {
+        let project = self.project();
+        let new = NewSession { with: Some("ada@example.org"), ..NewSession::of(&project) };
+        let mut recorder = self.store.session(new, scrollback::Policy::New).unwrap();
+        recorder.user("Change the files.").unwrap();
+        recorder.assistant("I change them.").unwrap();
+        recorder
+    }
+
+    fn snapshots(&self, recorder: &Recorder) -> Vec<Snapshot> {
+        let session = recorder.read().unwrap();
+        let snapshots = session.records().filter(|record| record.kind() == Kind::Snapshot);
+        let body = |record: scrollback::RecordRef<'_>| match record.body().unwrap() {
+            Body::Snapshot(snapshot) => snapshot,
+            body => panic!("{body:?}"),
+        };
+        snapshots.map(body).collect()
+    }
+
+    fn last_files(&self, recorder: &Recorder) -> BTreeMap<String, FileState> {
+        let files = self.snapshots(recorder).pop().unwrap_or_default().files;
+        files.into_iter().map(|file| (file.path.clone(), file)).collect()
+    }
+
+    fn content(&self, before: &Before) -> Option<Vec<u8>> {
+        match before {
+            Before::Absent => None,
+            Before::Blob { id, hash } => {
+                let bytes = blob::get(&blob::folder(&self.folder.path().join("store")), id).unwrap();
+                assert_eq!(hash.as_deref(), Some(sha256(&bytes).as_str()));
+                Some(bytes)
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What is at a path: for a model of the project.
+#[derive(Debug, Clone, PartialEq)]
+enum Node {
+    File(Vec<u8>, u32),
+    Link(String),
+}
+
+type Tree = BTreeMap<String, Node>;
+
+const PATHS: [&str; 6] = ["a.txt", "b.bin", "src/c.rs", "src/deep/d", "e", "ünï/f g.md"];
+
+fn any_content(random: &mut Random) -> Vec<u8> {
+    match random.below(6) {
+        0 => Vec::new(),
+        1 => b"one\r\ntwo\r\n".to_vec(),
+        2 => b"no line end".to_vec(),
+        3 => (0..random.size(5_000)).map(|_| random.below(256) as u8).collect(),
+        4 => vec![b'x'; 300_000],
+        _ => format!("{}\n", random.below(4)).into_bytes(),
+    }
+}
+
+#[cfg(unix)]
+fn set(place: &Place, path: &str, node: Option<&Node>) {
+    use std::os::unix::fs::PermissionsExt;
+    let whole = place.project().join(path);
+    drop(fs::remove_file(&whole));
+    match node {
+        Some(Node::File(bytes, mode)) => {
+            place.write(path, bytes);
+            fs::set_permissions(whole, fs::Permissions::from_mode(*mode)).unwrap();
+        }
+        Some(Node::Link(target)) => {
+            fs::create_dir_all(whole.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(target, whole).unwrap();
+        }
+        None => {}
+    }
+}
+
+#[cfg(unix)]
+fn change_something(place: &Place, tree: &mut Tree, random: &mut Random) {
+    let path = PATHS[random.below(PATHS.len() as u64) as usize];
+    let mode = [0o644, 0o600, 0o755, 0o444][random.below(4) as usize];
+    let node = match (random.below(5), tree.get(path)) {
+        (0, _) => None,
+        (1, _) => Some(Node::Link(["a.txt", "../gone", "src"][random.below(3) as usize].to_owned())),
+        (2, Some(Node::File(bytes, _))) => Some(Node::File(bytes.clone(), mode)),
+        _ => Some(Node::File(any_content(random), mode)),
+    };
+    set(place, path, node.as_ref());
+    match node {
+        Some(node) => _ = tree.insert(path.to_owned(), node),
+        None => _ = tree.remove(path),
+    }
+}
+
+/// The files of a snapshot are those that differ, with the state before and what is known of the state after.
+#[cfg(unix)]
+fn check(place: &Place, files: &BTreeMap<String, FileState>, before: &Tree, after: &Tree, story: &str) {
+    for path in PATHS {
+        let (old, new) = (before.get(path), after.get(path));
+        let Some(file) = files.get(path) else {
+            assert_eq!(old, new, "{story}: {path} is missing");
+            continue;
+        };
+        assert_ne!(old, new, "{story}: {path} is not changed");
+        match old {
+            None => assert_eq!((&file.before, &file.symlink), (&Before::Absent, &None), "{story}: {path}"),
+            Some(Node::File(bytes, mode)) => {
+                assert!(place.content(&file.before).as_ref() == Some(bytes), "{story}: {path}");
+                assert_eq!((file.mode, &file.symlink), (Some(*mode), &None), "{story}: {path}");
+            }
+            Some(Node::Link(target)) => assert_eq!(file.symlink.as_ref(), Some(target), "{story}: {path}"),
+        }
+        match new {
+            None => assert_eq!(file.after, After::Absent, "{story}: {path}"),
+            Some(Node::File(bytes, mode)) => {
+                assert_eq!(file.after, After::Hash(sha256(bytes)), "{story}: {path}");
+                assert_eq!(file.mode_after, Some(*mode), "{story}: {path}");
+                assert_eq!(file.extra.get("size"), Some(&json!(bytes.len())), "{story}: {path}");
+            }
+            Some(Node::Link(target)) => assert_eq!(file.after, After::Symlink(target.clone()), "{story}: {path}"),
+        }
+    }
+    assert!(files.keys().all(|path| PATHS.contains(&path.as_str())), "{story}: {files:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_state_before_is_recorded_byte_by_byte_whatever_tools_do() {
+    for case in 0..u64::from(cases(25, 2_000)) {
+        let (mut random, place, mut tree) = (Random(seed() + case), Place::new(), Tree::new());
+        (0..4).for_each(|_| change_something(&place, &mut tree, &mut random));
+        let mut recorder = place.begin();
+        let is_watching = case % 2 == 0;
+        if is_watching {
+            recorder.watch(".").unwrap();
+        }
+        for step in 0..6 {
+            let story = format!("seed {}, step {step}", seed() + case);
+            let before = tree.clone();
+            if !is_watching || random.below(2) == 0 {
+                recorder.before_tool(&PATHS).unwrap();
+            }
+            (0..random.below(5)).for_each(|_| change_something(&place, &mut tree, &mut random));
+            let entry = recorder.after_tool().unwrap();
+            assert_eq!(entry.id().is_some(), before != tree, "{story}");
+            if entry.id().is_some() {
+                check(&place, &place.last_files(&recorder), &before, &tree, &story);
+            }
+            let snapshots = place.snapshots(&recorder);
+            assert!(snapshots.iter().enumerate().all(|(at, snapshot)| snapshot.update == (at > 0)), "{story}");
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_is_of_the_message_that_called_the_tool_and_the_next_one_adds_to_it() {
+    let place = Place::new();
+    let mut recorder = place.begin();
+    let answer = recorder.head().cloned();
+    for text in ["one", "two"] {
+        recorder.before_tool(&["a.txt"]).unwrap();
+        place.write("a.txt", text);
+        recorder.after_tool().unwrap();
+    }
+    let session = recorder.session().unwrap().clone();
+    drop(recorder);
+    let mut recorder = place.store.resume(session.as_str()).unwrap();
+    recorder.before_tool(&["a.txt"]).unwrap();
+    place.write("a.txt", "three");
+    recorder.after_tool().unwrap();
+    let next = recorder.assistant("And once more.").unwrap().id().cloned();
+    recorder.before_tool(&["a.txt"]).unwrap();
+    place.write("a.txt", "four");
+    recorder.after_tool().unwrap();
+    let told: Vec<_> = place
+        .snapshots(&recorder)
+        .into_iter()
+        .map(|one| (one.message, one.update, place.content(&one.files[0].before)))
+        .collect();
+    let text = |text: &str| Some(text.as_bytes().to_vec());
+    assert_eq!(
+        told,
+        [
+            (answer.clone(), false, None),
+            (answer.clone(), true, text("one")),
+            (answer, true, text("two")),
+            (next, false, text("three")),
+        ]
+    );
+}
+
+#[test]
+fn what_changes_nothing_is_not_recorded() {
+    let place = Place::new();
+    place.write("a.txt", "tide");
+    let mut recorder = place.begin();
+    recorder.before_tool(&["a.txt", "gone.txt"]).unwrap();
+    place.write("a.txt", "tide");
+    assert_eq!(recorder.after_tool().unwrap(), Entry::default());
+    assert_eq!(place.snapshots(&recorder), []);
+}
+
+#[test]
+fn two_calls_before_a_tool_keep_the_first_state() {
+    let place = Place::new();
+    place.write("a.txt", "first");
+    let mut recorder = place.begin();
+    recorder.before_tool(&["a.txt"]).unwrap();
+    place.write("a.txt", "second");
+    recorder.before_tool(&[place.project().join("a.txt"), place.project().join("b.txt")]).unwrap();
+    place.write("a.txt", "third");
+    recorder.after_tool().unwrap();
+    let files = place.last_files(&recorder);
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["a.txt"]);
+    assert_eq!(place.content(&files["a.txt"].before).unwrap(), b"first");
+}
+
+/// Nothing outside of the project is copied, whatever leads there.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_of_the_project_is_recorded_as_failed_and_never_copied() {
+    let place = Place::new();
+    let outside = place.folder.path().join("canary");
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("mine.txt"), "canary").unwrap();
+    place.write("dir/a.txt", "inside");
+    std::os::unix::fs::symlink(&outside, place.project().join("out")).unwrap();
+    std::os::unix::fs::symlink("dir", place.project().join("in")).unwrap();
+    std::os::unix::net::UnixListener::bind(place.project().join("socket")).unwrap();
+    let mut recorder = place.begin();
+    let absolute = outside.join("mine.txt").to_string_lossy().into_owned();
+    let names = [
+        "out/mine.txt",
+        "../canary/mine.txt",
+        &absolute,
+        "gone/../../x",
+        "a\0b",
+        "..",
+        "dir",
+        "socket",
+        "in/a.txt",
+        "/",
+    ];
+    recorder.before_tool(&names).unwrap();
+    place.write("dir/a.txt", "changed");
+    fs::write(outside.join("mine.txt"), "changed").unwrap();
+    fs::remove_file(place.project().join("socket")).unwrap();
+    recorder.after_tool().unwrap();
+    let files = place.last_files(&recorder);
+    let told: Vec<(&str, &str)> = files
+        .values()
+        .map(|file| match &file.before {
+            Before::Failed(Some(why)) => (file.path.as_str(), why.as_str()),
+            Before::Blob { .. } => (file.path.as_str(), "copied"),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("..", "not the path of a file"),
+            ("../canary/mine.txt", "outside the project"),
+            ("/", "not the path of a file"),
+            (absolute.as_str(), "outside the project"),
+            ("a\0b", "the path has a NUL in it"),
+            ("dir/a.txt", "copied"),
+            ("gone/../../x", "a folder in the path does not exist"),
+            ("out/mine.txt", "outside the project"),
+            ("socket", "neither a file nor a link"),
+        ]
+    );
+    let blobs = crate::support::place::files_below(&place.folder.path().join("store/blobs"));
+    assert_eq!(blobs.len(), 1, "{blobs:?}");
+}
+
+#[test]
+fn a_format_without_file_states_says_so_once_and_copies_nothing() {
+    for dialect in dialect::all().iter().filter(|dialect| dialect.writer().is_some() && dialect.name() != "native") {
+        let place = Place::of(dialect.name());
+        let mut recorder = place.begin();
+        recorder.warnings();
+        for _ in 0..2 {
+            recorder.before_tool(&["a.txt"]).unwrap();
+            place.write("a.txt", "tide");
+            assert_eq!(recorder.after_tool().unwrap(), Entry::default(), "{}", dialect.name());
+        }
+        recorder.watch(".").unwrap();
+        assert_eq!(recorder.warnings(), [Warning::NoFileStates], "{}", dialect.name());
+        recorder.close().unwrap();
+        assert!(!place.folder.path().join("store/blobs").exists(), "{}", dialect.name());
+    }
+}
+
+#[test]
+fn a_watched_project_is_recorded_at_the_end_of_each_turn() {
+    let place = Place::new();
+    for (path, text) in [
+        ("src/main.rs", "fn main() {}"),
+        ("notes.md", "tide"),
+        (".gitignore", "target/\n*.log\n"),
+        ("target/big", "built"),
+        ("x.log", "noise"),
+        (".git/HEAD", "ref"),
+        ("sub/.git/HEAD", "ref"),
+        ("sub/own.txt", "nested"),
+        (".sage/settings", "ours"),
+        (".hidden", "seen"),
+    ] {
+        place.write(path, text);
+    }
+    let mut recorder = place.begin();
+    let watched = recorder.watch(place.project()).unwrap();
+    assert_eq!((watched.files, watched.skipped), (5, 0), "src/main.rs, notes.md, .gitignore, sub/own.txt, .hidden");
+    let changed = |recorder: &Recorder, snapshots: usize| -> Vec<String> {
+        let all = place.snapshots(recorder);
+        assert_eq!(all.len(), snapshots);
+        all.last().map_or_else(Vec::new, |last| last.files.iter().map(|file| file.path.clone()).collect())
+    };
+    // The next prompt ends a turn without an answer.
+    place.write("notes.md", "ebb!");
+    for path in ["target/big", "x.log", ".git/HEAD", "sub/.git/HEAD", ".sage/settings"] {
+        place.write(path, "changed");
+    }
+    recorder.user("And now rename the folder.").unwrap();
+    assert_eq!(changed(&recorder, 1), ["notes.md"]);
+    // An answer without calls ends it too.
+    fs::rename(place.project().join("src"), place.project().join("lib")).unwrap();
+    fs::remove_file(place.project().join(".hidden")).unwrap();
+    recorder.assistant("It is renamed.").unwrap();
+    assert_eq!(changed(&recorder, 2), [".hidden", "lib/main.rs", "src/main.rs"]);
+    // What is changed between an answer and the next prompt is somebody else's.
+    place.write("notes.md", "my own words");
+    recorder.user("Go on.").unwrap();
+    assert_eq!(changed(&recorder, 2).len(), 3);
+    place.write("notes.md", "flood");
+    recorder.close().unwrap();
+    let files = place.last_files(&recorder);
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["notes.md"]);
+    assert_eq!(place.content(&files["notes.md"].before).unwrap(), b"my own words");
+    recorder.close().unwrap();
+    assert_eq!(changed(&recorder, 3), ["notes.md"]);
+}
+
+#[test]
+fn what_a_restore_changes_is_not_the_turns() {
+    let place = Place::new();
+    place.write("a.txt", "old");
+    let mut recorder = place.begin();
+    recorder.watch(".").unwrap();
+    place.write("a.txt", "new");
+    recorder.assistant("Done.").unwrap();
+    place.write("a.txt", "old");
+    let head = recorder.head().cloned().unwrap();
+    recorder.restore(&head, Restore { files: json!([]), ..Restore::default() }).unwrap();
+    recorder.user("Again.").unwrap();
+    recorder.close().unwrap();
+    assert_eq!(place.snapshots(&recorder).len(), 1);
+}
+
+#[test]
+fn only_a_folder_of_the_project_is_watched() {
+    let place = Place::new();
+    place.write("sub/a.txt", "a");
+    place.write("b.txt", "b");
+    place.write(".gitignore", "*.log");
+    place.write("sub/x.log", "noise");
+    let mut recorder = place.begin();
+    for wrong in [place.folder.path().to_path_buf(), "b.txt".into(), "gone".into(), "../store".into()] {
+        assert!(recorder.watch(&wrong).is_err(), "{}", wrong.display());
+    }
+    assert_eq!(recorder.watch(Path::new("sub")).unwrap().files, 1);
+    place.write("sub/a.txt", "c");
+    place.write("b.txt", "d");
+    recorder.after_tool().unwrap();
+    assert_eq!(place.last_files(&recorder).into_keys().collect::<Vec<_>>(), ["sub/a.txt"]);
+}
+
+/// Deleted, and a folder is made of the same name.
+#[test]
+fn a_file_that_becomes_a_folder_is_deleted_and_its_files_are_created() {
+    let place = Place::new();
+    place.write("a", "file");
+    let mut recorder = place.begin();
+    recorder.watch(".").unwrap();
+    fs::remove_file(place.project().join("a")).unwrap();
+    place.write("a/b", "in it");
+    recorder.after_tool().unwrap();
+    let files = place.last_files(&recorder);
+    assert_eq!((files.len(), &files["a"].after, &files["a/b"].before), (2, &After::Absent, &Before::Absent));
+    assert_eq!(place.content(&files["a"].before).unwrap(), b"file");
+}
+
+#[test]
+fn a_copy_that_was_deleted_is_told() {
+    let place = Place::new();
+    place.write("a", "file");
+    let mut recorder = place.begin();
+    recorder.watch(".").unwrap();
+    fs::remove_dir_all(place.folder.path().join("store/blobs")).unwrap();
+    place.write("a", "changed");
+    recorder.after_tool().unwrap();
+    let why = "its copy was deleted".to_owned();
+    assert_eq!(place.last_files(&recorder)["a"].before, Before::Failed(Some(why)));
+}
+
+/// A file with a hole takes no space, and its gigabyte no memory.
+#[test]
+fn a_large_file_is_copied_and_a_larger_one_is_not() {
+    let place = Place::new();
+    let sizes = [("large", 64 << 20), ("larger", (1 << 30) + 1)];
+    for (name, bytes) in sizes {
+        fs::File::create(place.project().join(name)).unwrap().set_len(bytes).unwrap();
+    }
+    let mut recorder = place.begin();
+    recorder.before_tool(&["large", "larger"]).unwrap();
+    for (name, _) in sizes {
+        place.write(name, "small");
+    }
+    recorder.after_tool().unwrap();
+    let files = place.last_files(&recorder);
+    assert_eq!(files["larger"].before, Before::Failed(Some("larger than 1073741824 bytes".to_owned())));
+    assert!(place.content(&files["large"].before).unwrap() == vec![0; 64 << 20]);
+}
