@@ -37,8 +37,17 @@ pub struct FileHistory {
     pub(crate) paths: BTreeMap<ProjectPath, PathHistory>,
     /// Paths that are not looked at, and why.
     pub(crate) refused: BTreeMap<String, Refused>,
+    /// Folders that did not exist before, and when they were made.
+    pub(crate) folders: Vec<MadeFolder>,
     /// What restored files, in order.
     pub(crate) restores: Vec<RestoreEvent>,
+}
+
+/// A folder that a message or a restore made.
+pub(crate) struct MadeFolder {
+    pub(crate) moment: Moment,
+    pub(crate) record: RecordId,
+    pub(crate) path: ProjectPath,
 }
 
 /// A path that is not looked at.

@@ -118,6 +118,18 @@ struct Target<'s> {
     head: Option<RecordRef<'s>>,
 }
 
+impl Target<'_> {
+    /// The moment whose files are wanted.
+    fn moment(&self) -> Moment {
+        match (self.record, self.is_after, &self.takes_back) {
+            (_, _, Some(event)) => event.moment,
+            (Some(record), false, None) => Moment::before(record),
+            (Some(record), true, None) => Moment::after(record),
+            (None, _, None) => Moment::start(),
+        }
+    }
+}
+
 impl<'s> Undo<'s> {
     /// Reads what a session did to files. `host` has our data folder, which is needed for sessions of other agents; `root` is where the
     /// project is now, if it has moved.

@@ -37,6 +37,7 @@ pub(super) fn parse(text: &str) -> Body {
             after_target: line.after_target.0,
             from: line.from.owned().map(RecordId),
             files: value(line.files),
+            folders: line.folders.and_then(parsed).unwrap_or_default(),
             todos: line.todos.and_then(parsed),
             operation: line.operation.owned(),
             takes_back: line.takes_back.owned(),

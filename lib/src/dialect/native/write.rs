@@ -76,6 +76,10 @@ fn lines(draft: &NewRecord<'_>) -> Written {
             line.fields.put_some("operation", restore.operation.as_deref());
             line.fields.put_some("takesBack", restore.takes_back.as_deref());
             line.fields.put("files", restore.files.clone());
+            line.fields.put_some(
+                "folders",
+                Some(&restore.folders).filter(|folders| !folders.is_empty()).map(|folders| json!(folders)),
+            );
             line.fields.put_some("todos", restore.todos.as_ref().map(|todos| json!(todos)));
         }
         Body::Header(_) | Body::Other(_) => return Written::nothing(draft.body.kind()),

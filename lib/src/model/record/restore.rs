@@ -16,6 +16,8 @@ pub struct Restore {
     pub from: Option<RecordId>,
     /// The files: a list of objects, as the agent wrote it. [`RestoredFile::read_all`] reads it.
     pub files: Value,
+    /// Folders that were created for them, in the project.
+    pub folders: Vec<String>,
     /// The task list that was put back with them.
     pub todos: Option<Vec<Todo>>,
     /// Names this change of files, wherever it is noted.

@@ -21,6 +21,9 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
+    /// The key in [`Snapshot::extra`] with the folders that the message made.
+    pub(crate) const FOLDERS: &str = "folders";
+
     /// Every file state, those of [`Snapshot::more`] included.
     pub fn all_files(&self) -> impl Iterator<Item = &FileState> {
         let mut waiting = vec![self];

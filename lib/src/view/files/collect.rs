@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::edit::{self, FileEdit};
 use super::path_history::{Fact, Moment, PathHistory, Phase, What};
 use super::version::{FileContent, FileVersion, KnownVersion, Unknown};
-use super::{FileHistory, JournalEntry, Refused, RestoreEvent};
+use super::{FileHistory, JournalEntry, MadeFolder, Refused, RestoreEvent};
 use crate::model::error::Result;
 use crate::model::message::{Part, ToolState};
 use crate::model::project_path::ProjectPath;
@@ -29,7 +29,13 @@ pub(super) fn history(
     journal: &[JournalEntry],
 ) -> Result<FileHistory> {
     let cwd = session.cwd().map_or_else(|| root.clone(), PathBuf::from);
-    let history = FileHistory { root, paths: BTreeMap::new(), refused: BTreeMap::new(), restores: Vec::new() };
+    let history = FileHistory {
+        root,
+        paths: BTreeMap::new(),
+        refused: BTreeMap::new(),
+        folders: Vec::new(),
+        restores: Vec::new(),
+    };
     let mut collector = Collector {
         session,
         backups,
@@ -157,10 +163,22 @@ impl Collector<'_> {
                 self.prompts.entry(prompt.to_owned()).or_insert(order);
             }
             let message = NodeIx::try_from(order).map_or_else(|_| id_of(record), |node| id_of(self.session.at(node)));
+            let folders = one
+                .extra
+                .get(Snapshot::FOLDERS)
+                .and_then(|all| serde_json::from_value::<Vec<String>>(all.clone()).ok());
+            self.made_folders(&folders.unwrap_or_default(), Moment::at(order, Phase::Change), &message);
             for file in &one.files {
                 self.file_state(record, &message, order, file, snapshot.update);
             }
         }
+    }
+
+    fn made_folders(&mut self, folders: &[String], moment: Moment, record: &RecordId) {
+        let root = &self.history.root;
+        let paths = folders.iter().filter_map(|folder| ProjectPath::in_project(folder, root, root).ok());
+        let made: Vec<_> = paths.map(|path| MadeFolder { moment, record: record.clone(), path }).collect();
+        self.history.folders.extend(made);
     }
 
     fn file_state(&mut self, record: RecordRef<'_>, message: &RecordId, order: usize, file: &FileState, update: bool) {
@@ -230,6 +248,7 @@ impl Collector<'_> {
     // Restores
 
     fn restore(&mut self, event: RestoreEvent, at: Option<Timestamp>, phases: [Moment; 3]) {
+        self.made_folders(&event.restore.folders, phases[1], &event.id);
         let Restore { target, after_target, files, takes_back, .. } = &event.restore;
         let target = target.as_ref().and_then(|id| self.session.find(id.as_str()).ok());
         let target = target.map(|target| if *after_target { Moment::after(target) } else { Moment::before(target) });

@@ -144,7 +144,9 @@ impl Undo<'_> {
             }
         });
         let from = plan.head.as_ref().and_then(|_| self.session.head()).map(|head| RecordId(head.id().into_owned()));
+        let folders = self.missing_folders(swaps);
         let restore = Restore {
+            folders: folders.clone(),
             target: plan.target.clone(),
             after_target: plan.is_after,
             from,
@@ -166,7 +168,8 @@ impl Undo<'_> {
                 Head::Record(record) => Some(record.to_string()),
             }),
             moves_conversation: plan.head.is_some(),
-            folders: self.missing_folders(swaps),
+            folders,
+            empty_folders: plan.folders.iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -245,7 +248,12 @@ impl Undo<'_> {
         for at in waiting {
             self.swap(&swaps[at], id)?;
         }
-        self.sync_folders(swaps)
+        self.sync_folders(swaps)?;
+        for folder in pending.empty_folders.iter().filter_map(|folder| self.place(folder)) {
+            // One that is not empty, or that is gone, stays as it is.
+            drop(self.tree.remove_folder(&folder));
+        }
+        Ok(())
     }
 
     fn stage(&self, path: &ProjectPath, version: &RestoredVersion, id: &str) -> Result<()> {

@@ -80,7 +80,7 @@ fn path_of(source: &Source, session: &SessionId, store: &Path) -> PathBuf {
 }
 
 pub(super) fn line(entry: &JournalEntry) -> Value {
-    let Restore { target, after_target, from, files, todos, operation, takes_back } = &entry.restore;
+    let Restore { target, after_target, from, files, folders, todos, operation, takes_back } = &entry.restore;
     let fields = [
         ("type", json!("restore")),
         ("uuid", json!(entry.id)),
@@ -92,6 +92,7 @@ pub(super) fn line(entry: &JournalEntry) -> Value {
         ("operation", json!(operation)),
         ("takesBack", json!(takes_back)),
         ("files", files.clone()),
+        ("folders", if folders.is_empty() { Value::Null } else { json!(folders) }),
         ("todos", json!(todos)),
     ];
     fields
@@ -109,6 +110,10 @@ pub(super) fn entry(line: &Value) -> Option<JournalEntry> {
         after_target: line.get("afterTarget") == Some(&Value::Bool(true)),
         from: text("from").map(RecordId),
         files: line.get("files")?.clone(),
+        folders: line
+            .get("folders")
+            .and_then(|folders| serde_json::from_value(folders.clone()).ok())
+            .unwrap_or_default(),
         todos: line.get("todos").and_then(|todos| serde_json::from_value::<Vec<Todo>>(todos.clone()).ok()),
         operation: text("operation"),
         takes_back: text("takesBack"),

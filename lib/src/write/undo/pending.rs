@@ -36,6 +36,8 @@ pub(super) struct Pending {
     pub(super) moves_conversation: bool,
     /// Folders that may be created for it.
     pub(super) folders: Vec<String>,
+    /// Folders that go away if they are empty then, the inner ones first.
+    pub(super) empty_folders: Vec<String>,
 }
 
 /// The place of the note for a project.

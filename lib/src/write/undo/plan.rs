@@ -16,7 +16,7 @@ use crate::model::named_enum;
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{RecordId, SessionId, Todo};
 use crate::view::describe::{shorten, text_of};
-use crate::view::files::{FileVersion, KnownVersion, Moment, PathHistory, Unknown};
+use crate::view::files::{FileVersion, KnownVersion, MadeFolder, Moment, PathHistory, Unknown};
 
 /// Larger files are not compared line by line.
 const DIFF_LIMIT_BYTES: usize = 1024 * 1024;
@@ -44,6 +44,8 @@ pub struct Plan {
     /// Where the conversation continues, if it goes back too.
     pub head: Option<Head>,
     pub(super) takes_back: Option<String>,
+    /// Folders that go away if they are empty then, the inner ones first.
+    pub(super) folders: Vec<ProjectPath>,
 }
 
 /// Where a conversation continues.
@@ -168,6 +170,7 @@ impl Undo<'_> {
             todos: None,
             head: None,
             takes_back: None,
+            folders: Vec::new(),
         };
         let Some(target) = self.target(goal)? else { return Ok(plan) };
         plan.target = target.record.map(|record| RecordId(record.id().into_owned()));
@@ -175,7 +178,9 @@ impl Undo<'_> {
             plan.target_text = shorten(&text_of(&record.body()?), TARGET_CHARS);
         }
         plan.is_after = target.is_after;
-        plan.files = self.files(&target);
+        let moment = target.moment();
+        plan.files = self.files(&target, moment);
+        plan.folders = self.folders(&target, moment);
         if let Some(event) = &target.takes_back {
             plan.takes_back.clone_from(&event.restore.operation);
         }
@@ -191,13 +196,20 @@ impl Undo<'_> {
         Ok(plan)
     }
 
-    fn files(&self, target: &Target<'_>) -> Vec<PlannedFile> {
-        let moment = match (target.record, target.is_after, &target.takes_back) {
-            (_, _, Some(event)) => event.moment,
-            (Some(record), false, None) => Moment::before(record),
-            (Some(record), true, None) => Moment::after(record),
-            (None, _, None) => Moment::start(),
+    /// The folders that were made since.
+    fn folders(&self, target: &Target<'_>, moment: Moment) -> Vec<ProjectPath> {
+        let is_made = |folder: &&MadeFolder| match &target.takes_back {
+            Some(event) => folder.record == event.id,
+            None => folder.moment >= moment,
         };
+        let mut folders: Vec<ProjectPath> =
+            self.history.folders.iter().filter(is_made).map(|folder| folder.path.clone()).collect();
+        folders.sort_by(|one, other| other.cmp(one));
+        folders.dedup();
+        folders
+    }
+
+    fn files(&self, target: &Target<'_>, moment: Moment) -> Vec<PlannedFile> {
         let changed: Vec<(&ProjectPath, &PathHistory)> = match &target.takes_back {
             Some(event) => self.history.paths.iter().filter(|(_, path)| path.is_changed_by(&event.id)).collect(),
             None => self.history.paths.iter().filter(|(_, path)| path.is_changed_since(moment)).collect(),
