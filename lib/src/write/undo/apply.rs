@@ -8,6 +8,7 @@
 //! record    the restore is a record of the session, or a line of our journal; then the note goes
 //! ```
 
+use std::io;
 use std::path::Path;
 
 use hashbrown::HashSet;
@@ -21,6 +22,7 @@ use crate::disk::worktree::Found;
 use crate::model::error::{At, Error, Result};
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{Body, Kind, RecordId, Restore, RestoredFile, RestoredVersion, SessionId};
+use crate::session::Session;
 use crate::session::backups::FileCopy;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
@@ -71,8 +73,9 @@ impl Undo<'_> {
         let path = pending::path_for(&self.store, &self.root);
         let Some(pending) = pending::read(&path)? else { return Ok(None) };
         let mut swaps = self.swaps_of(&pending)?;
-        swaps.iter().for_each(|swap| drop(self.tree.unstage(&swap.path, &pending.operation)));
-        let finished = self.change(&mut swaps, &pending);
+        self.unstage(&swaps, &pending);
+        // It is recorded after everything else: what has changed since, has changed after it.
+        let finished = if self.is_recorded(&pending)? { Ok(()) } else { self.change(&mut swaps, &pending) };
         let recovered = match finished {
             Ok(()) => {
                 self.record_again(&pending)?;
@@ -115,18 +118,27 @@ impl Undo<'_> {
             swaps.push(self.keep(change)?);
         }
         let pending = self.pending(plan, blocked, &swaps, operation);
-        pending::write(&*self.disk, &path, &pending)?;
-        if let Err(error) = self.change(&mut swaps, &pending) {
-            // What cannot be taken back now is taken back by the next operation.
-            self.take_back(&swaps, &pending)?;
-            pending::remove(&*self.disk, &path)?;
+        let begun = pending::write(&*self.disk, &path, &pending);
+        if let Err(error) = begun.and_then(|()| self.change(&mut swaps, &pending)) {
+            self.cancel(&swaps, &pending, &path)?;
             return Err(error);
         }
-        let restore = match recorder {
-            Some(recorder) => record_in(recorder, &pending)?,
-            None => self.record(&pending)?,
+        let recorded = match recorder {
+            Some(recorder) => record_in(recorder, &pending),
+            None => self.record(&pending),
         };
-        pending::remove(&*self.disk, &path)?;
+        let restore = match recorded {
+            Ok(restore) => restore,
+            Err(error) => {
+                // What is recorded stays, and the next operation makes it safe.
+                if !self.is_recorded(&pending)? {
+                    self.cancel(&swaps, &pending, &path)?;
+                }
+                return Err(error);
+            }
+        };
+        // If it stays, the next operation finds that all is done.
+        drop(pending::remove(&*self.disk, &path));
         Ok(Applied { restore, files: swaps.len() })
     }
 
@@ -280,15 +292,31 @@ impl Undo<'_> {
         }
     }
 
-    /// Takes back what was swapped. A file that another program has changed since stays as it is.
-    fn take_back(&self, swaps: &[Swap], pending: &Pending) -> Result<()> {
-        let id = format!("{}-back", pending.operation);
+    /// Takes everything back, the note included. What cannot be taken back now is finished or taken back by the next operation.
+    fn cancel(&self, swaps: &[Swap], pending: &Pending, path: &Path) -> Result<()> {
+        self.take_back(swaps, pending)?;
+        if self.disk.exists(path) { pending::remove(&*self.disk, path) } else { Ok(()) }
+    }
+
+    /// Deletes the temporary files of an operation, and of taking it back.
+    fn unstage(&self, swaps: &[Swap], pending: &Pending) {
         for swap in swaps {
             drop(self.tree.unstage(&swap.path, &pending.operation));
-            drop(self.tree.unstage(&swap.path, &id));
+            drop(self.tree.unstage(&swap.path, &back_id(pending)));
+        }
+    }
+
+    /// Takes back what was swapped. A file that another program has changed since stays as it is.
+    fn take_back(&self, swaps: &[Swap], pending: &Pending) -> Result<()> {
+        let id = back_id(pending);
+        self.unstage(swaps, pending);
+        for swap in swaps {
             let disk = OnDisk::look(&*self.tree, &swap.path)?;
             if self.is(&disk, &swap.before)? || !self.is(&disk, &swap.after)? {
                 continue;
+            }
+            if swap.before != RestoredVersion::default() {
+                self.make_folders_above(&swap.path)?;
             }
             self.stage(&swap.path, &swap.before, &id)?;
             let back = Swap {
@@ -301,7 +329,21 @@ impl Undo<'_> {
         }
         self.sync_folders(swaps)?;
         for folder in pending.folders.iter().rev().filter_map(|folder| self.place(folder)) {
-            self.tree.remove_folder(&folder).at(&self.tree.name(&folder))?;
+            if self.tree.remove_folder(&folder).at(&self.tree.name(&folder))? {
+                self.tree.sync_folder(&folder).at(&self.tree.name(&folder))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the folders of a file that were removed because they were empty.
+    fn make_folders_above(&self, path: &ProjectPath) -> Result<()> {
+        let mut above: Vec<ProjectPath> = std::iter::successors(path.folder(), ProjectPath::folder).collect();
+        above.reverse();
+        for folder in above {
+            if self.tree.make_folder(&folder).at(&self.tree.name(&folder))? {
+                self.tree.sync_folder(&folder).at(&self.tree.name(&folder))?;
+            }
         }
         Ok(())
     }
@@ -311,7 +353,11 @@ impl Undo<'_> {
         for swap in swaps.iter().filter(|swap| swap.found != Found::Nothing || swap.after != RestoredVersion::default())
         {
             if synced.insert(swap.path.folder()) {
-                self.tree.sync_folder(&swap.path).at(&self.tree.name(&swap.path))?;
+                match self.tree.sync_folder(&swap.path) {
+                    // It was not made yet.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    done => done.at(&self.tree.name(&swap.path))?,
+                }
             }
         }
         Ok(())
@@ -375,17 +421,39 @@ impl Undo<'_> {
 
     /// Notes an operation that was interrupted, in its own session, unless that is done already.
     fn record_again(&self, pending: &Pending) -> Result<()> {
+        if self.is_recorded(pending)? {
+            return Ok(());
+        }
+        let (source, session) = self.session_of(pending)?;
+        self.record_for(&source, &session.id(), pending).map(drop)
+    }
+
+    fn is_recorded(&self, pending: &Pending) -> Result<bool> {
+        let (source, session) = self.session_of(pending)?;
+        let is_it = |restore: &Restore| restore.operation.as_ref() == Some(&pending.operation);
+        let journal = journal::read(&source, &session.id(), &self.store)?;
+        if journal.iter().any(|entry| is_it(&entry.restore)) {
+            return Ok(true);
+        }
+        for record in session.records().filter(|record| record.kind() == Kind::Restore) {
+            if matches!(record.body()?, Body::Restore(restore) if is_it(&restore)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn session_of(&self, pending: &Pending) -> Result<(Source, Session)> {
         let dialect = dialect::named(&pending.dialect).ok_or(Error::NotReady)?;
         let source = Source::file(dialect, &pending.log);
         let session = self.disk.read_session(&source, &ReadOptions::plain((self.host.now)()))?;
-        let journal = journal::read(&source, &session.id(), &self.store)?;
-        let is_it = |restore: &Restore| restore.operation.as_ref() == Some(&pending.operation);
-        let mut is_known = journal.iter().any(|entry| is_it(&entry.restore));
-        for record in session.records().filter(|record| record.kind() == Kind::Restore) {
-            is_known |= matches!(record.body()?, Body::Restore(restore) if is_it(&restore));
-        }
-        if is_known { Ok(()) } else { self.record_for(&source, &session.id(), pending).map(drop) }
+        Ok((source, session))
     }
+}
+
+/// Names the temporary files of taking an operation back.
+fn back_id(pending: &Pending) -> String {
+    format!("{}-back", pending.operation)
 }
 
 fn record_in(recorder: &mut Recorder, pending: &Pending) -> Result<RecordId> {

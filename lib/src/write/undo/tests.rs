@@ -1,1 +1,189 @@
-//! soon
+//! Undo in a simulated project: crashes and failures at each step.
+
+mod crashes;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::{Goal, Scope, Undo, journal, pending};
+use crate::dialect;
+use crate::disk::worktree::sim::{Entries, Entry, SimTree, Stepped, Steps};
+use crate::model::host::Host;
+use crate::model::record::{After, Before, FileState, Kind, Snapshot};
+use crate::session::Session;
+use crate::session::backups::hex;
+use crate::session::read::open::ReadOptions;
+use crate::session::read::source::Source;
+use crate::write::blobs::{self, Blobs};
+
+/// The project's root: it is nowhere on the real disk.
+const ROOT: &str = "/simulated";
+
+/// How a change begins and ends: what is at a path, or nothing.
+type Version = Option<Entry>;
+
+/// A simulated project, a store on a real disk, and our data folder.
+struct Desk {
+    folder: tempfile::TempDir,
+    steps: Steps,
+    tree: SimTree,
+    ids: Arc<AtomicU64>,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        // Nothing is written to a real disk there: many stories take no time.
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() }.unwrap();
+        let steps = Steps::default();
+        Desk { folder, tree: SimTree::new(steps.clone()), steps, ids: Arc::default() }
+    }
+
+    fn new_id(&self, kind: &str) -> String {
+        format!("{kind}-{:06}", self.ids.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn host(&self) -> Host {
+        let ids = self.ids.clone();
+        let mut host = Host::at(ROOT.into(), "test 1");
+        host.now = Arc::new(|| Timestamp::UNIX_EPOCH);
+        host.new_id = Arc::new(move || format!("own-{:06}", ids.fetch_add(1, Ordering::Relaxed)));
+        host.data = Some(self.store());
+        host
+    }
+
+    fn store(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+
+    fn source(&self, session: &str) -> Source {
+        let path = self.store().join("sessions").join(session).join("messages.jsonl");
+        Source::file(dialect::named("native").unwrap(), &path)
+    }
+
+    fn append(&self, source: &Source, line: &Value) {
+        fs::create_dir_all(source.path.parent().unwrap()).unwrap();
+        let mut log = fs::OpenOptions::new().create(true).append(true).open(&source.path).unwrap();
+        log.write_all(format!("{line}\n").as_bytes()).unwrap();
+    }
+
+    fn read(&self, source: &Source) -> Session {
+        Session::open(source, &ReadOptions::plain(Timestamp::UNIX_EPOCH)).unwrap()
+    }
+
+    /// Everything is read again, as a new process does.
+    fn undo<T>(&self, source: &Source, work: impl FnOnce(&Undo<'_>) -> T) -> T {
+        let session = self.read(source);
+        let (disk, tree) = (Arc::new(Stepped(self.steps.clone())), Box::new(self.tree.clone()));
+        work(&Undo::on(&session, self.host(), disk, tree, ROOT.into()).unwrap())
+    }
+
+    /// The files and links of the project, without its folders.
+    fn files(&self) -> Entries {
+        files_of(&self.tree.entries())
+    }
+
+    /// A message; returns its id.
+    fn say(&self, source: &Source, kind: &str) -> String {
+        let head = fs::exists(&source.path).unwrap().then(|| self.read(source)).and_then(|session| {
+            let head = session.head()?;
+            Some(head.id().into_owned())
+        });
+        let id = self.new_id(kind);
+        let message = json!({"role": kind, "content": id});
+        self.append(
+            source,
+            &json!({"type": kind, "uuid": id, "parentUuid": head, "timestamp": "2026-11-15T12:00:00Z", "cwd": ROOT,
+                "sessionId": source.name(), "format": 2, "message": message}),
+        );
+        id
+    }
+
+    /// Changes files, and notes it as the native format does.
+    fn change(&self, source: &Source, message: &str, changes: &BTreeMap<String, Version>, is_update: bool) {
+        let mut files = Vec::new();
+        let now = self.tree.entries();
+        for (path, after) in changes {
+            files.push(self.state(path, now.get(path), after.as_ref()));
+            self.put(path, after);
+        }
+        let states = Snapshot { files, ..Snapshot::default() }.to_states();
+        self.append(
+            source,
+            &json!({"type": "file_history_snapshot", "messageId": message, "timestamp": "2026-11-15T12:00:00Z",
+                "sessionId": source.name(), "format": 2, "isSnapshotUpdate": is_update, "snapshot": states}),
+        );
+    }
+
+    fn put(&self, path: &str, version: &Version) {
+        match version {
+            Some(entry) => self.tree.put(path, entry.clone()),
+            None => self.tree.take(path),
+        }
+    }
+
+    fn state(&self, path: &str, before: Option<&Entry>, after: Option<&Entry>) -> FileState {
+        let mut state = FileState { before: Before::Absent, after: After::Absent, ..FileState::new(path) };
+        match before {
+            Some(Entry::File { content, mode }) => {
+                let hash = Some(sha256(content));
+                state.before = Before::Blob { id: self.keep(content), hash };
+                state.mode = Some(*mode);
+            }
+            Some(Entry::Link(target)) => (state.before, state.symlink) = (Before::Unknown, Some(target.clone())),
+            Some(Entry::Folder) | None => {}
+        }
+        match after {
+            Some(Entry::File { content, mode }) => {
+                (state.after, state.mode_after) = (After::Hash(sha256(content)), Some(*mode));
+            }
+            Some(Entry::Link(target)) => state.after = After::Symlink(target.clone()),
+            Some(Entry::Folder) | None => {}
+        }
+        state
+    }
+
+    /// Keeps a content as a blob; returns its name.
+    fn keep(&self, content: &[u8]) -> String {
+        let disk = Stepped(Steps::default());
+        let folder = blobs::folder(&self.store());
+        Blobs { disk: &disk, folder: &folder, host: &self.host() }.put(content).unwrap()
+    }
+
+    /// How many restores a session knows.
+    fn restores(&self, source: &Source) -> usize {
+        let session = self.read(source);
+        let noted = session.records().filter(|record| record.kind() == Kind::Restore).count();
+        noted + journal::read(source, &session.id(), &self.store()).unwrap().len()
+    }
+
+    /// Whether an operation is noted as begun.
+    fn is_interrupted(&self) -> bool {
+        pending::path_for(&self.store(), Path::new(ROOT)).exists()
+    }
+}
+
+fn files_of(entries: &Entries) -> Entries {
+    entries
+        .iter()
+        .filter(|(_, entry)| **entry != Entry::Folder)
+        .map(|(path, entry)| (path.clone(), entry.clone()))
+        .collect()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// The seed: printed by `cargo xtask torture`.
+fn seed() -> u64 {
+    std::env::var("SCROLLBACK_TORTURE").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
+}
