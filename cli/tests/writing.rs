@@ -740,3 +740,43 @@ fn whoever_removes_the_beginning_of_another_session_is_warned() {
     let removed = env.run(&["remove", base, "--json"]);
     assert_eq!(removed.json()["dependents"], json!([fork]));
 }
+
+#[test]
+fn only_blobs_that_nobody_needs_are_deleted_and_only_if_somebody_agrees() {
+    let env = TestEnv::new();
+    let store = env.home().join(".sage");
+    let old = std::time::SystemTime::UNIX_EPOCH;
+    let put = |name: &str, written: Option<std::time::SystemTime>| {
+        let path = store.join("blobs").join(&name[..2]).join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let file = std::fs::File::create(&path).unwrap();
+        std::io::Write::write_all(&mut &file, b"packed").unwrap();
+        written.into_iter().for_each(|written| file.set_modified(written).unwrap());
+        path
+    };
+    let name = |digit: &str| digit.repeat(64);
+    let [named, removed, journaled, unneeded, new] = ["a", "b", "c", "d", "e"].map(name);
+    let snapshot = |name: &str| {
+        format!(
+            "{{\"type\":\"file_history_snapshot\",\"snapshot\":{{\"fileBackups\":{{\"x\":{{\"backupPath\":\"blob:{name}\"}}}}}}}}\n"
+        )
+    };
+    env.session("s1", &(talk() + &snapshot(&named)));
+    for (path, name) in [("trash/s2/messages.jsonl", &removed), ("journal/claude-code/s3.jsonl", &journaled)] {
+        std::fs::create_dir_all(store.join(path).parent().unwrap()).unwrap();
+        std::fs::write(store.join(path), snapshot(name)).unwrap();
+    }
+    let kept = [put(&named, Some(old)), put(&removed, Some(old)), put(&journaled, Some(old)), put(&new, None)];
+    let gone = put(&unneeded, Some(old));
+    let refused = env.run(&["trash", "empty", "--blobs"]);
+    assert_eq!(refused.code, 2, "{}", refused.all());
+    assert!(refused.err.contains("1 blob that no session needs would be deleted for good"), "{}", refused.err);
+    let shown = env.run(&["trash", "empty", "--blobs", "--dry-run", "--json"]);
+    assert_eq!(shown.json(), serde_json::json!({"count": 1, "bytes": 6, "deleted": false}));
+    assert!(gone.exists());
+    let done = env.run(&["trash", "empty", "--blobs", "--yes"]);
+    assert_eq!(done.all(), "deleted 1 blob that no session needs (6 bytes)\n[exit 0]\n");
+    assert!(!gone.exists() && kept.iter().all(|path| path.exists()));
+    let again = env.run(&["trash", "empty", "--blobs", "--yes"]);
+    assert_eq!(again.code, 1, "{}", again.all());
+}

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 use scrollback::dialect;
 use scrollback::model::Error;
-use scrollback::write::{Removed, Trash, TrashError};
+use scrollback::write::{Removed, Store, Trash, TrashError};
 use serde::Serialize;
 
 use super::FOUND_PROBLEMS;
@@ -60,6 +60,13 @@ struct EmptyArgs {
     /// Id in the trash, session id, or a unique prefix of either (can be repeated; default: every removed session)
     #[arg(value_name = "ID")]
     ids: Vec<String>,
+    /// Delete blobs instead: copies of changed files that no session needs any more
+    ///
+    /// An undo restores files from the blobs that recorders made. This deletes those that no session of the store names, in the
+    /// trash or not, and that are more than an hour old. While a session is being recorded, or if a file of the store cannot be
+    /// read, nothing is deleted.
+    #[arg(long, conflicts_with_all = ["ids", "older_than"])]
+    blobs: bool,
     /// Delete only sessions that were removed longer ago than this, such as 30m, 12h, 3d or 2w
     #[arg(long, value_name = "AGE")]
     older_than: Option<String>,
@@ -74,7 +81,8 @@ struct EmptyArgs {
 const EMPTY_EXAMPLES: &str = "\
 Examples:
   scrollback trash empty --dry-run
-  scrollback trash empty 3f8a --yes";
+  scrollback trash empty 3f8a --yes
+  scrollback trash empty --blobs";
 
 /// Restore a removed session
 ///
@@ -90,6 +98,7 @@ pub(crate) fn run(args: &TrashArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     match &args.command {
         None => list(global, ctx),
         Some(TrashCommand::Restore(args)) => restore(args, global, ctx),
+        Some(TrashCommand::Empty(args)) if args.blobs => empty_blobs(args, global, ctx),
         Some(TrashCommand::Empty(args)) => empty(args, global, ctx),
     }
 }
@@ -264,7 +273,7 @@ fn empty(args: &EmptyArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, F
             .hint("run `scrollback trash` to see every removed session"));
     }
     if !args.dry_run && !chosen.is_empty() && !may_delete(args, &chosen, &sizes, ctx)? {
-        return Err(Failure::new(FailureKind::Usage, "nothing was deleted").hint("answer y, or add --yes"));
+        return Err(not_agreed());
     }
     let mut done = Vec::new();
     for (chosen, size_bytes) in chosen.into_iter().zip(sizes) {
@@ -286,6 +295,57 @@ fn empty(args: &EmptyArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, F
     let has_failed = has_failed || done.iter().any(|one| one.is_refused);
     let is_nothing_done = is_nothing_done && done.is_empty();
     Ok(if has_failed || is_nothing_done { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
+}
+
+/// Blobs that are deleted, as `--json` prints them.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DroppedBlobs {
+    count: u64,
+    bytes: u64,
+    /// Whether they are gone.
+    deleted: bool,
+}
+
+fn empty_blobs(args: &EmptyArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let mut found = Vec::new();
+    for root in roots(global, ctx) {
+        let (Some(native), Some(root)) = (dialect::named("native"), root.parent()) else { continue };
+        let store = Store::open(native, root, ctx.host())?;
+        let unneeded = store.unreferenced_blobs().map_err(|error| Failure::from(error).hint("nothing was deleted"))?;
+        found.extend(unneeded.into_iter().map(|blob| (store.clone(), blob)));
+    }
+    let mut dropped = DroppedBlobs {
+        count: found.len() as u64,
+        bytes: found.iter().map(|(_, blob)| blob.bytes).sum(),
+        deleted: false,
+    };
+    let describe = |dropped: &DroppedBlobs| format!("{} that no session needs", plural(dropped.count, "blob"));
+    if found.is_empty() && !ctx.json {
+        return Err(Failure::new(FailureKind::NotFound, "every blob is needed, or less than an hour old"));
+    }
+    if !args.dry_run && !found.is_empty() {
+        if !agrees(args, &describe(&dropped), dropped.bytes, ctx)? {
+            return Err(not_agreed());
+        }
+        dropped = DroppedBlobs { deleted: true, ..DroppedBlobs::default() };
+        for (store, blob) in found {
+            if store.drop_blob(&blob)? {
+                (dropped.count, dropped.bytes) = (dropped.count + 1, dropped.bytes + blob.bytes);
+            }
+        }
+    }
+    if ctx.json {
+        ctx.print_json(&dropped)?;
+    } else {
+        let word = if args.dry_run { "would delete" } else { "deleted" };
+        ctx.line(&format!("{word} {} ({})", describe(&dropped), bytes(dropped.bytes)))?;
+    }
+    Ok(ExitCode::from(if dropped.count == 0 { FOUND_PROBLEMS } else { 0 }))
+}
+
+fn not_agreed() -> Failure {
+    Failure::new(FailureKind::Usage, "nothing was deleted").hint("answer y, or add --yes")
 }
 
 /// Finishes deletions that were killed: somebody agreed to them before. Returns their ids, and whether one failed.
@@ -337,21 +397,31 @@ fn chosen(
 
 /// Asks on a terminal; elsewhere `--yes` is needed.
 fn may_delete(args: &EmptyArgs, chosen: &[Chosen], sizes: &[u64], ctx: &mut Ctx) -> Result<bool, Failure> {
+    let are_sessions = chosen.iter().all(|one| matches!(one, Chosen::Session(_)));
+    let what = plural(chosen.len() as u64, if are_sessions { "removed session" } else { "item" });
+    if !args.yes && can_ask(ctx) {
+        for (one, size) in chosen.iter().zip(sizes) {
+            let line = deletion_line(one, *size, ctx);
+            ctx.line(&line)?;
+        }
+    }
+    agrees(args, &what, sizes.iter().sum(), ctx)
+}
+
+fn can_ask(ctx: &Ctx) -> bool {
+    !ctx.json && ctx.on_terminal && std::io::stdin().is_terminal()
+}
+
+/// Whether somebody agrees that this is deleted.
+fn agrees(args: &EmptyArgs, what: &str, size_bytes: u64, ctx: &mut Ctx) -> Result<bool, Failure> {
     if args.yes {
         return Ok(true);
     }
-    if ctx.json || !ctx.on_terminal || !std::io::stdin().is_terminal() {
-        let are_sessions = chosen.iter().all(|one| matches!(one, Chosen::Session(_)));
-        let what = plural(chosen.len() as u64, if are_sessions { "removed session" } else { "item" });
+    if !can_ask(ctx) {
         let message = format!("{what} would be deleted for good");
         return Err(Failure::new(FailureKind::Usage, message).hint("add --yes, or --dry-run to see them"));
     }
-    for (one, size) in chosen.iter().zip(sizes) {
-        let line = deletion_line(one, *size, ctx);
-        ctx.line(&line)?;
-    }
-    let size = bytes(sizes.iter().sum());
-    write!(ctx.out, "Delete {} ({size}) for good? [y/N] ", plural(chosen.len() as u64, "session"))?;
+    write!(ctx.out, "Delete {what} ({}) for good? [y/N] ", bytes(size_bytes))?;
     ctx.out.flush()?;
     let mut answer = String::new();
     std::io::stdin().lock().take(ANSWER_LIMIT_BYTES).read_line(&mut answer)?;

@@ -48,7 +48,8 @@ pub(crate) fn beside(path: &Path, new_id: &str) -> PathBuf {
     path.with_file_name(format!(".{name}.{new_id}"))
 }
 
-/// Deletes a file, the only function that does: a temporary file of our own, or a file that was copied and compared.
+/// Deletes a file, the only function that does: a temporary file of our own, a file that was copied and compared, or a blob that
+/// nobody names.
 pub(crate) fn delete(disk: &dyn Disk, path: &Path) -> Result<()> {
     disk.unlink(path).at(path)
 }

@@ -1,6 +1,8 @@
 //! Writes blobs: the true bytes of files, named by their hash, shared by all sessions of a store. Compressed, and readable by their
 //! owner only. Reading them is [`crate::session::blob`].
 
+mod in_use;
+
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -15,6 +17,8 @@ use crate::model::regular_file;
 use crate::session::backups::hex;
 use crate::session::blob::{BLOB_LIMIT_BYTES, PIECE_BYTES, path_of};
 pub use crate::session::blob::{copy_to, folder, get, is_name};
+
+pub use in_use::{BlobFile, BlobUse};
 
 /// Fast, and most of what a higher level would save.
 const COMPRESSION_LEVEL: i32 = 3;

@@ -103,7 +103,7 @@ impl Store {
         (newest.map(|(source, _)| source), errors)
     }
 
-    fn sources(&self) -> Vec<Result<Source>> {
+    pub(crate) fn sources(&self) -> Vec<Result<Source>> {
         let layouts: Vec<_> =
             self.dialect.layouts_in(&self.root).into_iter().map(|layout| (self.dialect, layout)).collect();
         Source::walk_all(&layouts)
