@@ -137,7 +137,13 @@ impl Chat<'_> {
                 return Ok(());
             }
             for call in calls {
+                // What is not copied cannot be restored, but that must not stop the tool.
+                let changed = tools::changes(&call, &self.cwd);
+                changed.iter().try_for_each(|path| self.session.before_tool(&[path]))?;
                 let result = tools::run(&call, &self.cwd);
+                if changed.is_some() {
+                    self.record(Value::Null, Recorder::after_tool)?;
+                }
                 let (Ok(shown) | Err(shown)) = &result;
                 println!("[{} {}]", plain(&call.name), json!(plain(shown)));
                 self.record(json!(call.call_id), |to| to.tool_result(&call, result.clone().map(Value::from)))?;

@@ -15,6 +15,12 @@ pub(crate) const ALL: [(&str, &str, &[&str]); 2] = [
     ("write_file", "Write a text file below the working directory and replace its content", &["path", "content"]),
 ];
 
+/// The file that a call of the model will change, if any.
+pub(crate) fn changes(call: &ToolPart, cwd: &Path) -> Option<PathBuf> {
+    let path = call.input()?.get("path")?.as_str().filter(|_| call.name == "write_file")?;
+    inside(cwd, path).ok()
+}
+
 /// Runs a call of the model.
 pub(crate) fn run(call: &ToolPart, cwd: &Path) -> Result<String, String> {
     let input = call.input().unwrap_or_default();
