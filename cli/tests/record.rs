@@ -828,3 +828,77 @@ fn an_answer_that_breaks_off_is_marked() {
         );
     }
 }
+
+#[test]
+fn files_are_copied_before_a_tool_runs_and_recorded_after_it() {
+    let env = TestEnv::new();
+    std::fs::write(env.work().join("a.txt"), "one\r\n").unwrap();
+    let mut run = Live::start(&env, &[]);
+    run.say(r#"{"user": "Change a.txt."}"#);
+    run.say(r#"{"assistant": {"content": "", "toolCalls": [{"id": "c", "name": "sh"}]}}"#);
+    let before = run.say(r#"{"snapshot": {"before": ["a.txt", "b.txt"]}}"#);
+    assert!(before["error"].is_null() && before["id"].is_null(), "{before}");
+    std::fs::write(env.work().join("a.txt"), "two").unwrap();
+    let after = run.say(r#"{"snapshot": {"after": true}}"#);
+    assert!(after["id"].is_string() && after["durability"] == "sync", "{after}");
+    let again = run.say(r#"{"snapshot": {"after": true}}"#);
+    assert_eq!(again["error"], "no files were named before the tool ran");
+    let absent = run.say(r#"{"snapshot": {"before": ["gone.txt"]}}"#);
+    assert!(absent["error"].is_null(), "{absent}");
+    let nothing = run.say(r#"{"snapshot": {"after": true}}"#);
+    assert!(nothing["error"].is_null() && nothing["id"].is_null(), "{nothing}");
+    run.say(r#"{"snapshot": {"watch": "."}}"#);
+    std::fs::write(env.work().join("b.txt"), "").unwrap();
+    run.say(r#"{"toolResult": {"callId": "c", "output": 1}}"#);
+    run.say(r#"{"assistant": "Done."}"#);
+    let session = before["session"].as_str().unwrap().to_owned();
+    drop(run.child.stdin.take());
+    // One line was refused.
+    assert_eq!(run.child.wait().unwrap().code(), Some(1));
+    let log = env.home().join(format!(".local/share/scrollback/sessions/{session}/messages.jsonl"));
+    let snapshots: Vec<Value> = std::fs::read_to_string(log)
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|line| line["type"] == "file_history_snapshot")
+        .map(|line| line["snapshot"]["trackedFiles"].clone())
+        .collect();
+    assert_eq!(snapshots.len(), 2, "{snapshots:?}");
+    assert_eq!((&snapshots[0]["a.txt"]["state"], &snapshots[0]["a.txt"]["size"]), (&"modified".into(), &3.into()));
+    assert_eq!(snapshots[1]["b.txt"]["state"], "created");
+}
+
+#[test]
+fn a_snapshot_of_another_shape_is_refused_with_what_it_should_be() {
+    let env = TestEnv::new();
+    let ran = record(
+        &env,
+        &[],
+        r#"{"snapshot": {"before": "a.txt"}}
+{"snapshot": {"before": [1]}}
+{"snapshot": {"after": "yes"}}
+{"snapshot": {"after": false}}
+{"snapshot": {"before": [], "after": true}}
+{"snapshot": {"watch": 1}}
+{"snapshot": {"watch": "gone"}}
+{"snapshot": {"watch": ".."}}
+{"snapshot": {"before": null}}
+{"snapshot": {"states": 7}}
+{"snapshot": {"watch": "."}}
+"#,
+    );
+    insta::assert_snapshot!(told(&ran), @r#"
+    {"seq":1,"error":"snapshot: before is \"a.txt\" and should be a list of paths"}
+    {"seq":2,"error":"snapshot: before has something in it that is no path"}
+    {"seq":3,"error":"snapshot: after is \"yes\" and should be true or false"}
+    {"seq":4,"error":"snapshot: after is false and should be true"}
+    {"seq":5,"error":"snapshot: before and after need a line each"}
+    {"seq":6,"error":"snapshot: watch is 1 and should be a text"}
+    {"seq":7,"error":"gone: No such file or directory (os error 2)"}
+    {"seq":8,"error":"$DIR: outside the session's project"}
+    {"seq":9,"error":"snapshot: before is nothing and should be a value"}
+    {"seq":10,"error":"snapshot: states must be {trackedFiles, fileBackups}, two objects with a key for each file; or give before: [paths], after: true, or watch: a folder"}
+    {"seq":11}
+    "#);
+    assert!(sessions(&env).is_empty(), "nothing was recorded");
+}

@@ -1,7 +1,5 @@
 //! Our own lines: one key each, as in `{"user": "…"}`.
 
-use std::path::PathBuf;
-
 use scrollback::model::json;
 use scrollback::model::{Body, Compaction, Content, Part, RecordId, Restore, Snapshot, Title, TitleSource, quoted};
 use scrollback::write::Delta;
@@ -276,9 +274,10 @@ fn files_op(fields: &mut Fields) -> Result<Option<Op>, Refused> {
         return Err(Refused(format!("{first} and {second} need a line each")));
     }
     if let Some(before) = fields.any(&["before"]) {
-        let list = if before.is_string() { Value::Array(vec![before]) } else { before };
-        let paths: Vec<PathBuf> =
-            serde_json::from_value(list.clone()).map_err(|_| wrong(&["before"], "a list of paths", &list))?;
+        let paths = serde_json::from_value(before.clone()).map_err(|_| match before {
+            Value::Array(_) => Refused::because("before has something in it that is no path"),
+            before => wrong(&["before"], "a list of paths", &before),
+        })?;
         return Ok(Some(Op::BeforeTool(paths)));
     }
     if let Some(root) = fields.text(&["watch"])? {
