@@ -176,11 +176,15 @@ impl<'s> Undo<'s> {
 
     /// The newest turn that changed files and is not undone, by its first record.
     pub fn last_change(&self) -> Result<Option<RecordId>> {
-        let changed = self.history.paths.values().filter_map(|path| path.last_change()).max();
-        let Some(changed) = changed else { return Ok(None) };
-        let prompts = self.prompts()?;
-        let prompt = prompts.into_iter().find(|prompt| prompt.order() <= changed.order());
-        Ok(prompt.map(|prompt| RecordId(prompt.id().into_owned())))
+        let mut end = usize::MAX;
+        for prompt in self.prompts()? {
+            let turn = prompt.order()..std::mem::replace(&mut end, prompt.order());
+            let is_changed = || self.history.paths.values().any(|path| path.is_changed_by_session_in(&turn));
+            if !self.is_undone(prompt) && is_changed() {
+                return Ok(Some(RecordId(prompt.id().into_owned())));
+            }
+        }
+        Ok(None)
     }
 
     fn target(&self, goal: &Goal) -> Result<Option<Target<'s>>> {
@@ -196,12 +200,8 @@ impl<'s> Undo<'s> {
                 let record = self.session.find(id)?;
                 Some(Target { record: Some(record), is_after: true, takes_back: None, head: Some(record) })
             }
-            Goal::LastTurn => {
-                // What is undone already is not undone again.
-                let undone = self.active_restores().pop().and_then(|event| self.undone_from(event));
-                let is_left = |prompt: &RecordRef<'s>| undone.is_none_or(|undone| prompt.order() < undone);
-                self.prompts()?.into_iter().find(is_left).map(before)
-            }
+            // What is undone already is not undone again.
+            Goal::LastTurn => self.prompts()?.into_iter().find(|prompt| !self.is_undone(*prompt)).map(before),
             Goal::Redo => self.active_restores().pop().map(|event| Target {
                 record: event.restore.target.as_ref().and_then(|id| self.session.find(id.as_str()).ok()),
                 is_after: event.restore.after_target,
@@ -211,10 +211,33 @@ impl<'s> Undo<'s> {
         })
     }
 
-    /// The place in the file from which on everything is undone by a restore.
-    fn undone_from(&self, event: &RestoreEvent) -> Option<usize> {
-        let target = self.session.find(event.restore.target.as_ref()?.as_str()).ok()?;
-        Some(target.order() + usize::from(event.restore.after_target))
+    /// Whether the changes of a turn are undone now. The newest restore decides, unless the turn was before its target: then the
+    /// files are what they were at the target, where the newest restore before that decides.
+    fn is_undone(&self, prompt: RecordRef<'_>) -> bool {
+        let prompt = Moment::before(prompt);
+        let mut events = self.history.restores.iter().rev();
+        let mut until = None;
+        while let Some(event) = events.find(|event| until.is_none_or(|until| event.moment < until)) {
+            if event.moment < prompt {
+                return false;
+            }
+            let is_taken_back = |known: &&RestoreEvent| {
+                known.restore.operation.is_some() && known.restore.operation == event.restore.takes_back
+            };
+            if event.restore.takes_back.is_some() {
+                until = self.history.restores.iter().find(is_taken_back).map(|known| known.moment).or(until);
+                continue;
+            }
+            let Some(target) = event.restore.target.as_ref().and_then(|id| self.session.find(id.as_str()).ok()) else {
+                continue;
+            };
+            let target = if event.restore.after_target { Moment::after(target) } else { Moment::before(target) };
+            if target <= prompt {
+                return true;
+            }
+            until = Some(target);
+        }
+        false
     }
 
     /// The prompts of the branch that the conversation is on, the newest first.

@@ -194,10 +194,10 @@ impl PathHistory {
             .any(|fact| !fact.is_restore && matches!(fact.what, What::Edited { .. } | What::Changed))
     }
 
-    /// The last moment at which the agent changed the file.
-    pub(crate) fn last_change(&self) -> Option<Moment> {
-        let is_change = |fact: &&Fact| !fact.is_restore && !matches!(fact.what, What::Was(_));
-        self.facts.iter().rev().find(is_change).map(|fact| fact.moment)
+    /// Whether the agent changed the file at these places of the session.
+    pub(crate) fn is_changed_by_session_in(&self, messages: &std::ops::Range<usize>) -> bool {
+        let is_change = |fact: &Fact| !fact.is_restore && !matches!(fact.what, What::Was(_));
+        self.facts.iter().any(|fact| is_change(fact) && messages.contains(&fact.moment.message))
     }
 
     /// The state after the first `count` facts.

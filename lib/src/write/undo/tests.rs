@@ -1,6 +1,7 @@
-//! Undo in a simulated project: crashes and failures at each step.
+//! Undo in a simulated project: random stories against a model, and crashes and failures at each step.
 
 mod crashes;
+mod stories;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -91,17 +92,18 @@ impl Desk {
         files_of(&self.tree.entries())
     }
 
-    /// A message; returns its id.
-    fn say(&self, source: &Source, kind: &str) -> String {
-        let head = fs::exists(&source.path).unwrap().then(|| self.read(source)).and_then(|session| {
-            let head = session.head()?;
-            Some(head.id().into_owned())
-        });
+    /// The record that a session continues from.
+    fn head(&self, source: &Source) -> Option<String> {
+        self.read(source).head().map(|head| head.id().into_owned())
+    }
+
+    /// A message after another one; returns its id.
+    fn say(&self, source: &Source, kind: &str, parent: Option<&str>) -> String {
         let id = self.new_id(kind);
         let message = json!({"role": kind, "content": id});
         self.append(
             source,
-            &json!({"type": kind, "uuid": id, "parentUuid": head, "timestamp": "2026-11-15T12:00:00Z", "cwd": ROOT,
+            &json!({"type": kind, "uuid": id, "parentUuid": parent, "timestamp": "2026-11-15T12:00:00Z", "cwd": ROOT,
                 "sessionId": source.name(), "format": 2, "message": message}),
         );
         id

@@ -46,8 +46,8 @@ impl Scene {
             desk.put(path, entry);
         }
         let source = desk.source("s1");
-        desk.say(&source, "user");
-        let answer = desk.say(&source, "assistant");
+        let prompt = desk.say(&source, "user", None);
+        let answer = desk.say(&source, "assistant", Some(&prompt));
         let before = desk.tree.entries();
         desk.change(&source, &answer, &after.into_iter().map(|(path, to)| (path.to_owned(), to)).collect(), false);
         let after = desk.tree.entries();
