@@ -3,12 +3,13 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use scrollback::dialect;
 use scrollback::model::{ProjectPath, quoted};
 use scrollback::session::RecordRef;
 use scrollback::view::files::{ChangeAction, ChangeRow, FileHistory, FileRow, FileVersion, KnownVersion, Unknown};
 use scrollback::view::find::SessionName;
 use scrollback::view::tool_view::size_text;
-use scrollback::write::{file_history, is_undo_interrupted, unified_diff};
+use scrollback::write::{Store, file_history, is_undo_interrupted, unified_diff};
 use serde::Serialize;
 
 use crate::args::Global;
@@ -17,9 +18,9 @@ use crate::failure::{Failure, FailureKind};
 use crate::outlet::Secrets;
 use crate::render::short_ids::ShortIds;
 use crate::render::table::{Cell, Column, Table};
-use crate::render::{clock, restore_plan};
+use crate::render::{clock, plural, restore_plan};
 use crate::session::name;
-use crate::session::writable::Writable;
+use crate::session::writable::{Writable, usual_store};
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
 
@@ -32,7 +33,8 @@ use crate::terminal::paint::Paint;
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct FilesArgs {
     /// Session id, unique prefix, @, or a path
-    session: SessionName,
+    #[arg(required_unless_present = "disk")]
+    session: Option<SessionName>,
     /// Show only this file: a path in the project, or an absolute one
     path: Option<String>,
     /// Print the file as it was after this record
@@ -41,6 +43,9 @@ pub(crate) struct FilesArgs {
     /// Show the difference between two records: A..B, A.. (to now) or ..B (from the beginning)
     #[arg(long, value_name = "A..B", conflicts_with = "at")]
     diff: Option<String>,
+    /// Show how much the kept contents of files take on disk
+    #[arg(long, conflicts_with_all = ["session", "at", "diff"])]
+    disk: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -60,7 +65,8 @@ impl FilesArgs {
 }
 
 pub(crate) fn run(args: &FilesArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let writable = Writable::find(&args.session, global, ctx)?;
+    let Some(session) = &args.session else { return print_disk(global, ctx) };
+    let writable = Writable::find(session, global, ctx)?;
     if let Some(record) = &writable.record {
         let failure = Failure::new(FailureKind::Usage, format!("#{} is a record", clean::line(record)));
         return Err(failure.hint("name the session alone; --at RECORD shows a file after a record"));
@@ -78,6 +84,26 @@ pub(crate) fn run(args: &FilesArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
         (None, None, Some(path)) => print_versions(&writable, &history, path, ctx),
         (Some(_) | None, None, None) => print_files(&writable, &history, ctx),
     }
+}
+
+/// Prints what the blobs of the store hold.
+fn print_disk(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let Some(dialect) = dialect::named("native") else { return Ok(ExitCode::SUCCESS) };
+    let given = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
+    let root = given.map_or_else(|| usual_store(dialect, ctx), Ok)?;
+    let held = Store::open(dialect, &root, ctx.host())?.blob_use()?;
+    if ctx.json {
+        ctx.print_json(&held)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let files = |count: u64, bytes: u64| format!("{} ({})", plural(count, "version"), size_text(bytes as usize));
+    ctx.line(&format!("kept      {}", files(held.count, held.bytes)))?;
+    ctx.line(&format!("needed    {}", files(held.referenced, held.referenced_bytes)))?;
+    ctx.line(&format!("unneeded  {}", files(held.unreferenced, held.unreferenced_bytes)))?;
+    if held.unreferenced > 0 {
+        ctx.note("Run `scrollback trash empty --blobs` to delete what no session needs.")?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The file that was typed: relative to the directory it was typed in, or to the project.

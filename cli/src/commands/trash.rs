@@ -1,6 +1,5 @@
 //! `trash`: lists removed sessions, restores them, and deletes them for good.
 
-use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,15 +17,12 @@ use crate::render::table::{Cell, Column, Table};
 use crate::render::{clock, plural};
 use crate::session::scope;
 use crate::session::writable::Done;
-use crate::terminal::clean;
 use crate::terminal::paint::Paint;
 use crate::terminal::preview::one_line;
+use crate::terminal::{ask, clean};
 
 /// Titles are cut to this length before layout: more than any terminal is wide.
 const TITLE_CHARS: usize = 200;
-
-/// An answer to a question is a word.
-const ANSWER_LIMIT_BYTES: u64 = 1024;
 
 /// List removed sessions, restore one, or delete them for good
 ///
@@ -399,7 +395,7 @@ fn chosen(
 fn may_delete(args: &EmptyArgs, chosen: &[Chosen], sizes: &[u64], ctx: &mut Ctx) -> Result<bool, Failure> {
     let are_sessions = chosen.iter().all(|one| matches!(one, Chosen::Session(_)));
     let what = plural(chosen.len() as u64, if are_sessions { "removed session" } else { "item" });
-    if !args.yes && can_ask(ctx) {
+    if !args.yes && ask::is_possible(ctx) {
         for (one, size) in chosen.iter().zip(sizes) {
             let line = deletion_line(one, *size, ctx);
             ctx.line(&line)?;
@@ -408,24 +404,16 @@ fn may_delete(args: &EmptyArgs, chosen: &[Chosen], sizes: &[u64], ctx: &mut Ctx)
     agrees(args, &what, sizes.iter().sum(), ctx)
 }
 
-fn can_ask(ctx: &Ctx) -> bool {
-    !ctx.json && ctx.on_terminal && std::io::stdin().is_terminal()
-}
-
 /// Whether somebody agrees that this is deleted.
 fn agrees(args: &EmptyArgs, what: &str, size_bytes: u64, ctx: &mut Ctx) -> Result<bool, Failure> {
     if args.yes {
         return Ok(true);
     }
-    if !can_ask(ctx) {
+    if !ask::is_possible(ctx) {
         let message = format!("{what} would be deleted for good");
         return Err(Failure::new(FailureKind::Usage, message).hint("add --yes, or --dry-run to see them"));
     }
-    write!(ctx.out, "Delete {what} ({}) for good? [y/N] ", bytes(size_bytes))?;
-    ctx.out.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().take(ANSWER_LIMIT_BYTES).read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    ask::is_agreed(&format!("Delete {what} ({}) for good?", bytes(size_bytes)), ctx)
 }
 
 fn print_deletions(args: &EmptyArgs, done: &[Deletion], ctx: &mut Ctx) -> Result<(), Failure> {

@@ -82,8 +82,14 @@ pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look,
             format!("{}\n", rule(&format!("rewound{from} to {to}{reason}"), look))
         }
         "restore" => {
-            let files = data.get("files").and_then(Value::as_array).map_or(0, Vec::len);
-            let what = format!("{} restored to {}", plural(files as u64, "file"), ids.short(text("target")));
+            let is_done = |file: &&Value| file.get("action").and_then(Value::as_str) != Some("none");
+            let files = data.get("files").and_then(Value::as_array).into_iter().flatten().filter(is_done).count();
+            let files = plural(files as u64, "file");
+            let what = match (text("takesBack").is_empty(), data.get("afterTarget") == Some(&Value::Bool(true))) {
+                (true, false) => format!("{files} restored to before {}", ids.short(text("target"))),
+                (true, true) => format!("{files} restored to after {}", ids.short(text("target"))),
+                (false, _) => format!("undo taken back: {files}"),
+            };
             format!("{}\n", rule(&what, look))
         }
         "error" if text("kind") == "interrupted" => format!("{}\n", rule("interrupted", look)),

@@ -63,7 +63,14 @@ pub(crate) fn rewind(record: &str, rewind: &Rewind, to: Option<&str>) -> Part {
 
 /// Files were put back.
 pub(crate) fn restore(record: &str, restore: &Restore) -> Part {
-    part(record, "restore", json!({"target": restore.target, "from": restore.from, "files": restore.files}))
+    let mut data = json!({"target": restore.target, "from": restore.from, "files": restore.files});
+    if restore.after_target {
+        data["afterTarget"] = true.into();
+    }
+    if let Some(operation) = &restore.takes_back {
+        data["takesBack"] = operation.as_str().into();
+    }
+    part(record, "restore", data)
 }
 
 fn part(record: &str, kind: &str, data: Value) -> Part {

@@ -1,6 +1,7 @@
 //! Reads the bodies of one turn: what it begins with, its calls, and how it ended.
 
 use hashbrown::HashSet;
+use serde_json::Value;
 
 use super::{TurnEnd, TurnKind, TurnRow, Turns};
 use crate::model::error::Result;
@@ -94,7 +95,8 @@ fn beginning(first: RecordRef<'_>, body: &Body) -> (TurnKind, String) {
         Body::Rewind(rewind) => (TurnKind::Rewind, rewind.reason.clone().unwrap_or_default()),
         Body::Restore(restore) => {
             let files = restore.files.as_array().into_iter().flatten();
-            let paths: Vec<&str> = files.filter_map(|file| file.get("path")?.as_str()).collect();
+            let is_done = |file: &&Value| file.get("action").and_then(Value::as_str) != Some("none");
+            let paths: Vec<&str> = files.filter(is_done).filter_map(|file| file.get("path")?.as_str()).collect();
             (TurnKind::Restore, paths.join(", "))
         }
         _ => (TurnKind::Answer, String::new()),

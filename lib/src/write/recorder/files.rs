@@ -1,14 +1,17 @@
 //! What tools change on disk: the files that are named before a tool runs, and those of a project that is watched. Their states
 //! before are copied to blobs, and a snapshot names them afterwards, so that an undo can restore them.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
+use serde_json::json;
 
 use super::file_now::{self, COPY_LIMIT_BYTES, FileNow, Look, Named};
 use super::lines::Piece;
 use super::watch::Watch;
 use super::{Durability, Entry, Log, Mode, Recorder, Warning};
+use crate::disk::{Disk, Real};
 use crate::model::error::{Error, Result};
 use crate::model::project;
 use crate::model::record::{Before, Body, FileState, Kind, RecordId, Snapshot};
@@ -20,6 +23,8 @@ use crate::write::blobs::Blobs;
 pub(super) struct Files {
     /// The files that were named since the last snapshot, and their states then; `None` if no tool runs.
     named: Option<Vec<(Named, FileNow)>>,
+    /// Folders of those files that did not exist then.
+    missing: BTreeSet<PathBuf>,
     pub(super) watch: Option<Watch>,
     /// The messages that have a snapshot; `None` before the first one is written.
     messages: Option<HashSet<RecordId>>,
@@ -59,7 +64,7 @@ impl Recorder {
             return Ok(());
         }
         let Some(log) = &mut self.log else { return Ok(()) };
-        let project = log.project();
+        let project = Real.resolve(&log.project());
         let mut known = self.files.named.take().unwrap_or_default();
         for path in paths {
             let named = file_now::locate(&project, path.as_ref());
@@ -69,6 +74,9 @@ impl Recorder {
             let now = match &named.place {
                 Err(why) => FileNow::Unknown { why: why.clone(), stat: None },
                 Ok(place) => {
+                    let is_missing = |folder: &&Path| folder.starts_with(&project) && !folder.exists();
+                    let folders = place.ancestors().skip(1).take_while(is_missing);
+                    self.files.missing.extend(folders.map(Path::to_path_buf));
                     let copied = file_now::look(place, &Look::Copy(&log.blobs(), COPY_LIMIT_BYTES));
                     copied.unwrap_or_else(|error| {
                         log.warning(Warning::NotCopied);
@@ -137,6 +145,10 @@ impl Recorder {
                 }
             }
         }
+        let mut folders = self.files.made_folders(&Real.resolve(&log.project()));
+        if let (Some(watch), Some(scan)) = (&self.files.watch, &scan) {
+            folders.extend(watch.new_folders(scan).cloned());
+        }
         let folder = &log.place.blobs;
         for file in &mut files {
             if let Before::Blob { id, .. } = &file.before
@@ -149,11 +161,13 @@ impl Recorder {
             let message = log.message_of_changes();
             let update = self.files.has_snapshot(message.as_ref(), log)?;
             log.repeat_title();
-            let snapshot = Snapshot { message: message.clone(), update, files, ..Snapshot::default() };
+            let made = Some(folders).filter(|folders| !folders.is_empty());
+            let extra = made.map(|made| (Snapshot::FOLDERS.to_owned(), json!(made))).into_iter().collect();
+            let snapshot = Snapshot { message: message.clone(), update, files, extra, ..Snapshot::default() };
             self.write(vec![Piece::next(Body::Snapshot(snapshot))], entries, Durability::Sync)?;
             self.files.messages.get_or_insert_default().extend(message);
         }
-        self.files.named = None;
+        (self.files.named, self.files.missing) = (None, BTreeSet::new());
         if let (Some(watch), Some(scan)) = (&mut self.files.watch, scan) {
             watch.advance(scan);
         }
@@ -165,6 +179,12 @@ impl Files {
     /// Whether changes are looked for.
     pub(super) fn is_active(&self) -> bool {
         self.named.is_some() || self.watch.is_some()
+    }
+
+    /// The folders of named files that did not exist before, in the project.
+    fn made_folders(&self, project: &Path) -> BTreeSet<String> {
+        let made = self.missing.iter().filter(|folder| folder.is_dir());
+        made.filter_map(|folder| file_now::recorded_path(folder.strip_prefix(project).ok()?)).collect()
     }
 
     fn changes_of_named(&self) -> Vec<FileState> {

@@ -5,7 +5,7 @@
 //! ```
 //! The copies are blobs. What `.gitignore` files exclude is not watched, and git itself is never run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,6 +55,8 @@ pub(super) struct Watch {
     /// The folder that is watched.
     root: PathBuf,
     known: Arc<Inventory>,
+    /// The folders that are there.
+    folders: Arc<BTreeSet<String>>,
     /// The head when the turn ended and its changes were recorded: what is changed after that is not the turn's.
     settled_at: Option<RecordId>,
 }
@@ -73,6 +75,7 @@ pub(super) struct Known {
 /// An inventory that was just made.
 pub(super) struct Scan {
     files: Inventory,
+    folders: BTreeSet<String>,
     watched: Watched,
 }
 
@@ -107,7 +110,7 @@ impl Recorder {
         if let Some(why) = problem {
             return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, why)).at(&root);
         }
-        let mut watch = Watch { project, root, known: Arc::default(), settled_at: None };
+        let mut watch = Watch { project, root, known: Arc::default(), folders: Arc::default(), settled_at: None };
         let scan = watch.scan(log)?;
         let watched = scan.watched;
         if watched.skipped > 0 {
@@ -168,7 +171,7 @@ impl Recorder {
 impl Watch {
     /// Looks at every file. Fails only if the store cannot be written.
     pub(super) fn scan(&self, log: &Log) -> Result<Scan> {
-        let (found, mut skipped) = self.find(log);
+        let (found, folders, mut skipped) = self.find(log);
         let blobs = log.blobs();
         let now_seconds = (log.place.host.now)().as_second();
         let mut room = TOTAL_LIMIT_BYTES;
@@ -197,15 +200,20 @@ impl Watch {
         skipped += files.values().filter(|known| matches!(known.now, FileNow::Unknown { .. })).count() as u64;
         let bytes = files.values().map(|known| known.stat.bytes()).sum();
         let watched = Watched { files: files.len() as u64, bytes, skipped };
-        Ok(Scan { files, watched })
+        Ok(Scan { files, folders, watched })
     }
 
-    /// The files that are there, and how many are too many.
-    fn find(&self, log: &Log) -> (Vec<Found>, u64) {
-        let (mut found, mut skipped) = (BTreeMap::new(), 0);
+    /// The files and folders that are there, and how many are too many.
+    fn find(&self, log: &Log) -> (Vec<Found>, BTreeSet<String>, u64) {
+        let (mut found, mut folders, mut skipped) = (BTreeMap::new(), BTreeSet::new(), 0);
         for entry in self.walk(log) {
             let Ok(inside) = entry.path().strip_prefix(&self.project) else { continue };
-            let (path, metadata) = (file_now::recorded_path(inside), entry.metadata());
+            let path = file_now::recorded_path(inside);
+            if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                folders.extend(path.filter(|path| !path.is_empty() && folders.len() < FILE_LIMIT));
+                continue;
+            }
+            let metadata = entry.metadata();
             let (Some(path), Ok(metadata), false) = (path, metadata, found.len() >= FILE_LIMIT) else {
                 skipped += 1;
                 continue;
@@ -223,10 +231,10 @@ impl Watch {
             };
             found.insert(path.clone(), Found { path: path.clone(), place, stat });
         }
-        (found.into_values().collect(), skipped)
+        (found.into_values().collect(), folders, skipped)
     }
 
-    /// The files and links below the root, but not what is excluded. `.gitignore` files above the root count too, so the walk starts
+    /// The files, links and folders below the root, but not what is excluded. `.gitignore` files above the root count too, so the walk starts
     /// at the project.
     fn walk(&self, log: &Log) -> impl Iterator<Item = DirEntry> + use<> {
         let root = self.root.clone();
@@ -249,7 +257,7 @@ impl Watch {
             .build()
             // A folder that cannot be read hides what is in it: what is known of that stays.
             .filter_map(|entry| entry.ok())
-            .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()))
+            .filter(|entry| entry.file_type().is_some())
     }
 
     /// What changed since the last scan.
@@ -265,8 +273,13 @@ impl Watch {
             .collect()
     }
 
+    /// The folders that were made since the last scan.
+    pub(super) fn new_folders<'f>(&'f self, scan: &'f Scan) -> impl Iterator<Item = &'f String> {
+        scan.folders.difference(&self.folders)
+    }
+
     /// What was found is the state that later changes start from.
     pub(super) fn advance(&mut self, scan: Scan) {
-        (self.known, self.settled_at) = (Arc::new(scan.files), None);
+        (self.known, self.folders, self.settled_at) = (Arc::new(scan.files), Arc::new(scan.folders), None);
     }
 }

@@ -15,7 +15,7 @@ use hashbrown::HashSet;
 
 use super::on_disk::OnDisk;
 use super::pending::{self, Pending};
-use super::plan::{Action, Blocked, Head, Plan, PlannedChange, Readiness};
+use super::plan::{Action, Blocked, Head, Plan, PlannedChange, PlannedFile, Readiness};
 use super::{Undo, journal};
 use crate::dialect;
 use crate::disk::worktree::Found;
@@ -144,13 +144,13 @@ impl Undo<'_> {
 
     fn pending(&self, plan: &Plan, blocked: Blocked, swaps: &[Swap], operation: String) -> Pending {
         let mut kept = swaps.iter();
-        let files = plan.files.iter().map(|file| {
+        let is_told = |file: &&PlannedFile| file.change.is_some() || file.state != Readiness::Ready;
+        let files = plan.files.iter().filter(is_told).map(|file| {
             let swap = file.change.as_ref().filter(|_| file.is_applied(blocked)).and_then(|_| kept.next());
-            let action = if swap.is_some() || file.state != Readiness::Ready { file.action } else { Action::None };
             RestoredFile {
                 path: file.path.clone(),
                 // What was left out did not happen.
-                action: if swap.is_some() { action.name() } else { Action::None.name() }.to_owned(),
+                action: swap.map_or(Action::None, |_| file.action).name().to_owned(),
                 state: Some(file.state.name().to_owned()),
                 versions: swap.map(|swap| (swap.before.clone(), swap.after.clone())),
             }
