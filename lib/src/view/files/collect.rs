@@ -196,7 +196,11 @@ impl Collector<'_> {
         };
         let after = match &file.after {
             After::Absent => FileVersion::Absent,
-            After::Hash(hash) => FileVersion::File { content: FileContent::Hash(hash.clone()), mode: file.mode_after },
+            After::Hash(hash) => {
+                let bytes = file.extra.get("size").and_then(Value::as_u64);
+                let content = FileContent::Hash { sha256: hash.clone(), bytes };
+                FileVersion::File { content, mode: file.mode_after }
+            },
             After::Symlink(target) => FileVersion::Link(target.clone()),
             After::Unknown => {
                 // A backup from before the change, and the change itself is in the records.

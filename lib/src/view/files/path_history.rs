@@ -284,8 +284,8 @@ fn same(one: &FileVersion, other: &FileVersion) -> bool {
 
 /// The size and the SHA-256 of a version.
 fn measured(version: &FileVersion) -> (Option<u64>, Option<String>) {
-    if let FileVersion::File { content: FileContent::Hash(hash), .. } = version {
-        return (None, Some(hash.clone()));
+    if let FileVersion::File { content: FileContent::Hash { sha256, bytes }, .. } = version {
+        return (*bytes, Some(sha256.clone()));
     }
     let Some(copy) = version.copy() else { return (None, None) };
     let mut out = Measure { hash: Sha256::new(), bytes: 0 };

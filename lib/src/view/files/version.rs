@@ -27,8 +27,13 @@ pub enum FileContent {
     Copy(FileCopy),
     /// It follows from what tools were asked to do, or from what the agent noted of it.
     Rebuilt(FileCopy),
-    /// Only its SHA-256, in hexadecimal digits.
-    Hash(String),
+    /// Only its hash was recorded.
+    Hash {
+        /// Its SHA-256, in hexadecimal digits.
+        sha256: String,
+        /// Its length.
+        bytes: Option<u64>,
+    },
 }
 
 /// A version, or why it is not known.

@@ -214,7 +214,7 @@ impl Undo<'_> {
                 // Permissions that were not recorded stay; a new file is readable by everybody, as editors create it.
                 RestoredVersion { blob: Some(blob), mode: mode.or(before.mode).or(Some(0o644)), link: None }
             }
-            FileVersion::File { content: FileContent::Hash(_), .. } => return Err(Error::NotReady),
+            FileVersion::File { content: FileContent::Hash { .. }, .. } => return Err(Error::NotReady),
         };
         Ok(Swap { path: path.clone(), before, after, found: found.clone() })
     }

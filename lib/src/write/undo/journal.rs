@@ -24,10 +24,9 @@ use crate::write::store::check_name;
 /// A journal that is larger is not read: each line lists the files of one restore.
 const JOURNAL_LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// Whether a session's restores are noted in the session itself: it is native, and no other agent reads it.
+/// Whether a session's restores are noted in the session itself: it is native.
 pub(super) fn is_ours(source: &Source) -> bool {
-    let is_sages = |store: &Path| store.file_name().is_some_and(|name| name == ".sage");
-    source.dialect.name() == "native" && source.store().is_none_or(|store| !is_sages(&store))
+    source.dialect.name() == "native"
 }
 
 /// The store that keeps blobs and notes for a session: its own, or the one in our data folder.

@@ -75,7 +75,7 @@ impl<'t> OnDisk<'t> {
 
     fn has(&self, content: &FileContent) -> Result<bool> {
         let copy = match content {
-            FileContent::Hash(sha256) => return Ok(self.hashes()?.sha256 == *sha256),
+            FileContent::Hash { sha256, .. } => return Ok(self.hashes()?.sha256 == *sha256),
             FileContent::Copy(copy) | FileContent::Rebuilt(copy) => copy,
         };
         if let Some(sha256) = copy.sha256() {

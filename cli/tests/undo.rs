@@ -1,0 +1,196 @@
+//! `undo`, `redo` and `files`, end to end: what they say, what they print for programs, and what they refuse.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use support::TestEnv;
+
+/// A project with a native session of two turns: `u1` edits a file, `u2` makes another one.
+struct Desk {
+    env: TestEnv,
+    log: PathBuf,
+}
+
+impl Desk {
+    fn new() -> Desk {
+        let env = TestEnv::new();
+        let project = env.work();
+        let line = |kind: &str, id: &str, parent: Option<&str>, minute: u32, text: &str| {
+            json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s1", "format": 2, "version": "1",
+                "timestamp": format!("2026-11-15T10:{minute:02}:00Z"), "context": {"cwd": project},
+                "message": {"role": kind, "content": text}})
+        };
+        let snapshot = |message: &str, minute: u32, files: Value| {
+            json!({"type": "file_history_snapshot", "messageId": message, "sessionId": "s1", "format": 2,
+                "timestamp": format!("2026-11-15T10:{minute:02}:30Z"), "isSnapshotUpdate": false,
+                "snapshot": {"trackedFiles": files, "fileBackups": {}}})
+        };
+        let todo = |status: &str| json!([{"content": "Write the table", "status": status, "activeForm": "Writing"}]);
+        let mut asked = line("user", "u2", Some("a1"), 2, "Add a note.");
+        asked["todos"] = todo("in_progress");
+        let lines = [
+            line("user", "u1", None, 0, "Fix the tide table."),
+            line("assistant", "a1", Some("u1"), 1, "High water is at 04:12."),
+            snapshot("a1", 1, json!({"tides.txt": {"originalContent": "03:10\n", "contentHash": sha256("04:12\n"), "size": 6, "state": "modified"}})),
+            asked,
+            line("assistant", "a2", Some("u2"), 3, "Noted."),
+            snapshot("a2", 3, json!({"notes/new.txt": {"originalContent": null, "contentHash": sha256("see tides\n"), "size": 10, "state": "created"}})),
+        ];
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let log = env.session("s1", &text);
+        fs::write(project.join("tides.txt"), "04:12\n").unwrap();
+        fs::create_dir(project.join("notes")).unwrap();
+        fs::write(project.join("notes/new.txt"), "see tides\n").unwrap();
+        Desk { env, log }
+    }
+
+    fn run(&self, args: &[&str]) -> String {
+        without_ids(&self.env.run(args).all())
+    }
+
+    fn file(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.env.work().join(path)).ok()
+    }
+
+    fn last_line(&self) -> Value {
+        serde_json::from_str(fs::read_to_string(&self.log).unwrap().lines().last().unwrap()).unwrap()
+    }
+}
+
+/// The SHA-256 of a text, as `sha256sum` prints it.
+fn sha256(text: &str) -> &'static str {
+    match text {
+        "04:12\n" => "9ed72db0612ce7e79d2f4d69b24b3b969b07bd305359570c5612238add0bb887",
+        "see tides\n" => "88dd7b325f27a2be2d5f4f0f0397ebcb3efa6d00f8d13fc67c2dbea12f919de7",
+        _ => unreachable!("{text}"),
+    }
+}
+
+/// Ids are fresh at each run.
+fn without_ids(text: &str) -> String {
+    let is_id = |word: &str| word.len() == 36 && word.bytes().filter(|byte| *byte == b'-').count() == 4;
+    let words = text.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+    let shown = words.map(|word| {
+        let name = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
+        if is_id(name) { word.replace(name, "ID") } else { word.to_owned() }
+    });
+    shown.collect()
+}
+
+#[test]
+fn turns_are_undone_one_after_the_other_and_redone() {
+    let desk = Desk::new();
+    assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"");
+    assert_eq!(desk.file("notes/new.txt"), None);
+    let restore = desk.last_line();
+    assert_eq!((&restore["type"], &restore["target"], &restore["from"]), (&json!("restore"), &json!("u2"), &json!("a2")));
+    assert_eq!(restore["parentUuid"], "a1");
+    assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"");
+    assert_eq!(desk.file("tides.txt").as_deref(), Some("03:10\n"));
+    assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"");
+    assert_snapshot!(desk.run(&["redo", "s1", "--yes"]), @"");
+    assert_eq!(desk.file("tides.txt").as_deref(), Some("04:12\n"));
+    assert_eq!(desk.env.run(&["redo", "s1", "--yes"]).code, 0);
+    assert_eq!(desk.file("notes/new.txt").as_deref(), Some("see tides\n"));
+    assert_snapshot!(desk.run(&["redo", "s1", "--yes"]), @"");
+}
+
+#[test]
+fn nothing_is_changed_without_an_answer() {
+    let desk = Desk::new();
+    let before = fs::read(&desk.log).unwrap();
+    assert_snapshot!(desk.run(&["undo", "s1"]), @"");
+    let plan = desk.env.run(&["undo", "s1", "--json"]);
+    assert_eq!((plan.code, &plan.json()["applied"]), (2, &json!(false)));
+    assert_snapshot!(serde_json::to_string_pretty(&desk.env.run(&["undo", "s1#u1", "--dry-run", "--json"]).json()).unwrap(), @"");
+    assert_eq!(fs::read(&desk.log).unwrap(), before);
+    assert_eq!(desk.file("notes/new.txt").as_deref(), Some("see tides\n"));
+}
+
+#[test]
+fn a_file_that_somebody_changed_stops_everything() {
+    let desk = Desk::new();
+    fs::write(desk.env.work().join("tides.txt"), "mine\n").unwrap();
+    assert_snapshot!(desk.run(&["undo", "s1#u1", "--yes"]), @"");
+    assert_eq!(desk.file("notes/new.txt").as_deref(), Some("see tides\n"));
+    let dry = desk.env.run(&["undo", "s1#u1", "--dry-run", "--json"]);
+    assert_eq!((dry.code, &dry.json()["files"][1]["state"]), (1, &json!("conflict")));
+    // The others are restored, and this one stays.
+    assert_eq!(desk.env.run(&["undo", "s1#u1", "--yes", "--skip-conflicts"]).code, 0);
+    assert_eq!((desk.file("tides.txt").as_deref(), desk.file("notes/new.txt")), (Some("mine\n"), None));
+}
+
+#[test]
+fn force_overwrites_and_keeps_what_it_overwrites() {
+    let desk = Desk::new();
+    fs::write(desk.env.work().join("tides.txt"), "mine\n").unwrap();
+    assert_eq!(desk.env.run(&["undo", "s1#u1", "--yes", "--force"]).code, 0);
+    assert_eq!(desk.file("tides.txt").as_deref(), Some("03:10\n"));
+    assert_eq!(desk.env.run(&["redo", "s1", "--yes"]).code, 0);
+    assert_eq!(desk.file("tides.txt").as_deref(), Some("mine\n"));
+}
+
+#[test]
+fn files_only_leaves_the_conversation_where_it_is() {
+    let desk = Desk::new();
+    assert_eq!(desk.env.run(&["undo", "s1", "--yes", "--files-only"]).code, 0);
+    let restore = desk.last_line();
+    assert_eq!((&restore["parentUuid"], restore.get("from")), (&json!("a2"), None));
+    // The next one goes one turn further all the same.
+    assert_eq!(desk.env.run(&["undo", "s1", "--yes", "--files-only"]).code, 0);
+    assert_eq!(desk.file("tides.txt").as_deref(), Some("03:10\n"));
+}
+
+#[test]
+fn files_can_be_restored_to_after_a_record() {
+    let desk = Desk::new();
+    assert_eq!(desk.env.run(&["undo", "s1", "--to", "a1", "--yes"]).code, 0);
+    assert_eq!((desk.file("tides.txt").as_deref(), desk.file("notes/new.txt")), (Some("04:12\n"), None));
+    let both = desk.env.run(&["undo", "s1#u1", "--to", "a1"]);
+    assert_eq!(both.code, 2, "{}", both.all());
+}
+
+#[test]
+fn a_project_that_has_moved_is_named() {
+    let desk = Desk::new();
+    let moved = desk.env.home().join("elsewhere");
+    fs::rename(desk.env.work(), &moved).unwrap();
+    let run = |args: &[&str]| {
+        let mut command = desk.env.command(args);
+        command.current_dir(desk.env.home());
+        desk.env.ran(command, b"")
+    };
+    let gone = run(&["undo", "s1", "--yes", "--all"]);
+    assert_eq!(gone.code, 2, "{}", gone.all());
+    assert!(gone.err.contains("--root DIR"), "{}", gone.err);
+    let undone = run(&["undo", "s1", "--yes", "--all", "--root", "elsewhere"]);
+    assert_eq!(undone.code, 0, "{}", undone.all());
+    assert!(!moved.join("notes/new.txt").exists());
+}
+
+#[test]
+fn files_lists_changes_versions_and_contents() {
+    let desk = Desk::new();
+    assert_snapshot!(desk.run(&["files", "s1"]), @"");
+    assert_snapshot!(desk.run(&["files", "s1", "tides.txt"]), @"");
+    assert_snapshot!(desk.run(&["files", "s1", "tides.txt", "--json"]), @"");
+    assert_snapshot!(desk.run(&["files", "s1", "tides.txt", "--at", "u1"]), @"");
+    assert_snapshot!(desk.run(&["files", "s1", "notes/new.txt", "--at", "a1"]), @"");
+    assert_snapshot!(desk.run(&["files", "s1", "other.txt"]), @"");
+    assert_snapshot!(desk.run(&["files", "s1", "--diff", "u1"]), @"");
+    assert_eq!(desk.env.run(&["undo", "s1#u1", "--yes"]).code, 0);
+    assert_snapshot!(desk.run(&["files", "s1", "--diff", "a2.."]), @"");
+}
+
+#[test]
+fn the_demo_is_not_written_by_redo() {
+    let desk = Desk::new();
+    let refused = desk.env.run(&["--demo", "redo", "@"]);
+    assert_eq!(refused.code, 2, "{}", refused.all());
+    assert!(Path::new(&desk.log).exists());
+}
