@@ -191,7 +191,11 @@ fn tools_stay_in_the_working_directory_and_are_recorded() {
         assert_eq!(std::fs::read_to_string(place.cwd().join("new.txt")).unwrap(), "ebb");
         assert_eq!(std::fs::read_to_string(place.folder.path().join("secret")).unwrap(), "pearl");
         assert!(!place.folder.path().join("x").exists());
-        let whole = said(&messages(&place.newest()));
+        let session = place.newest();
+        let snapshots: Vec<_> =
+            session.records().filter(|record| record.kind() == scrollback::Kind::Snapshot).collect();
+        assert_eq!(snapshots.len(), usize::from(format == "native"), "{format}: only new.txt was changed");
+        let whole = said(&messages(&session));
         assert_eq!(whole.last().unwrap(), "model: It is high.", "{format}");
         if format != "fluux" {
             assert_eq!(whole.iter().filter(|said| said.starts_with("model calls")).count(), 7, "{format}: {whole:?}");

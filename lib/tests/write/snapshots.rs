@@ -21,9 +21,13 @@ struct Place {
 
 impl Place {
     fn of(dialect: &str) -> Place {
+        Place::with(dialect, |host| host)
+    }
+
+    fn with(dialect: &str, change: impl FnOnce(Host) -> Host) -> Place {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("project")).unwrap();
-        let host = Host::at(folder.path().join("project"), "test 1");
+        let host = change(Host::at(folder.path().join("project"), "test 1"));
         let store = Store::open(dialect::named(dialect).unwrap(), &folder.path().join("store"), host).unwrap();
         Place { folder, store }
     }
@@ -450,6 +454,89 @@ fn a_copy_that_was_deleted_is_told() {
     recorder.after_tool().unwrap();
     let why = "its copy was deleted".to_owned();
     assert_eq!(place.last_files(&recorder)["a"].before, Before::Failed(Some(why)));
+}
+
+#[test]
+fn what_was_changed_before_the_tool_was_named_is_part_of_its_turn() {
+    let place = Place::new();
+    place.write("a", "first");
+    let mut recorder = place.begin();
+    recorder.watch(".").unwrap();
+    place.write("a", "by a shell");
+    recorder.before_tool(&["a"]).unwrap();
+    place.write("a", "by the tool");
+    recorder.after_tool().unwrap();
+    let files = place.last_files(&recorder);
+    assert_eq!(place.content(&files["a"].before).unwrap(), b"first");
+    assert_eq!(files["a"].after, After::Hash(sha256(b"by the tool")));
+}
+
+/// A file that was changed in the last moment may be changed once more without a new time.
+#[test]
+fn a_file_is_read_again_only_if_it_may_have_changed() {
+    for (seconds_later, is_read) in [(0, true), (60, false)] {
+        let later = jiff::SignedDuration::from_secs(seconds_later);
+        let clock = move || jiff::Timestamp::now() + later;
+        let place = Place::with("native", |host| Host { now: std::sync::Arc::new(clock), ..host });
+        place.write("a", "tide");
+        let mut recorder = place.begin();
+        recorder.watch(".").unwrap();
+        let blobs = place.folder.path().join("store/blobs");
+        fs::remove_dir_all(&blobs).unwrap();
+        assert_eq!(recorder.after_tool().unwrap(), Entry::default());
+        assert_eq!(blobs.exists(), is_read, "looked at {seconds_later} s later");
+    }
+}
+
+/// Lets every blob of a store be a day old.
+fn age(place: &Place) {
+    let blobs = place.folder.path().join("store/blobs");
+    for name in crate::support::place::files_below(&blobs) {
+        let day = std::time::Duration::from_secs(24 * 60 * 60);
+        let then = std::time::SystemTime::now() - day;
+        fs::File::options().write(true).open(blobs.join(name)).unwrap().set_modified(then).unwrap();
+    }
+}
+
+#[test]
+fn a_blob_is_needed_while_a_session_names_it_or_a_recorder_may() {
+    let place = Place::new();
+    place.write("a", "tide");
+    place.write("b", "ebb");
+    let mut recorder = place.begin();
+    recorder.before_tool(&["a", "b"]).unwrap();
+    place.write("a", "flood");
+    recorder.after_tool().unwrap();
+    assert_eq!(place.store.unreferenced_blobs().unwrap(), [], "the copy of b is new");
+    age(&place);
+    let unneeded = place.store.unreferenced_blobs().unwrap();
+    assert_eq!(unneeded.len(), 1);
+    let used = place.store.blob_use().unwrap();
+    assert_eq!((used.count, used.referenced, used.unreferenced), (2, 1, 1));
+    assert_eq!((used.unreferenced_bytes, used.bytes), (unneeded[0].bytes, used.referenced_bytes + unneeded[0].bytes));
+    // A recorder finds it again: it is about to name it.
+    recorder.before_tool(&["b"]).unwrap();
+    assert_eq!(place.store.unreferenced_blobs().unwrap(), []);
+    assert!(!place.store.drop_blob(&unneeded[0]).unwrap());
+    age(&place);
+    assert!(place.store.drop_blob(&unneeded[0]).unwrap());
+    assert_eq!(place.store.blob_use().unwrap().count, 1);
+}
+
+#[test]
+fn while_a_session_is_recorded_or_cannot_be_read_no_blob_is_unneeded() {
+    let data = tempfile::tempdir().unwrap();
+    let place = Place::with("native", |host| Host { data: Some(data.path().to_path_buf()), ..host });
+    place.write("a", "tide");
+    let mut recorder = place.begin();
+    recorder.before_tool(&["a"]).unwrap();
+    age(&place);
+    assert!(matches!(place.store.unreferenced_blobs(), Err(scrollback::Error::Busy(_))));
+    drop(recorder);
+    assert_eq!(place.store.unreferenced_blobs().unwrap().len(), 1);
+    // A torn file could name anything.
+    fs::write(place.folder.path().join("store/sessions/old.jsonl.zst"), [0x28, 0xb5, 0x2f, 0xfd, 1, 2, 3]).unwrap();
+    assert!(place.store.unreferenced_blobs().is_err());
 }
 
 /// A file with a hole takes no space, and its gigabyte no memory.
