@@ -36,10 +36,18 @@ impl Desk {
         let lines = [
             line("user", "u1", None, 0, "Fix the tide table."),
             line("assistant", "a1", Some("u1"), 1, "High water is at 04:12."),
-            snapshot("a1", 1, json!({"tides.txt": {"originalContent": "03:10\n", "contentHash": sha256("04:12\n"), "size": 6, "state": "modified"}})),
+            snapshot(
+                "a1",
+                1,
+                json!({"tides.txt": {"originalContent": "03:10\n", "contentHash": sha256("04:12\n"), "size": 6, "state": "modified"}}),
+            ),
             asked,
             line("assistant", "a2", Some("u2"), 3, "Noted."),
-            snapshot("a2", 3, json!({"notes/new.txt": {"originalContent": null, "contentHash": sha256("see tides\n"), "size": 10, "state": "created"}})),
+            snapshot(
+                "a2",
+                3,
+                json!({"notes/new.txt": {"originalContent": null, "contentHash": sha256("see tides\n"), "size": 10, "state": "created"}}),
+            ),
         ];
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
         let log = env.session("s1", &text);
@@ -88,7 +96,10 @@ fn turns_are_undone_one_after_the_other_and_redone() {
     assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"");
     assert_eq!(desk.file("notes/new.txt"), None);
     let restore = desk.last_line();
-    assert_eq!((&restore["type"], &restore["target"], &restore["from"]), (&json!("restore"), &json!("u2"), &json!("a2")));
+    assert_eq!(
+        (&restore["type"], &restore["target"], &restore["from"]),
+        (&json!("restore"), &json!("u2"), &json!("a2"))
+    );
     assert_eq!(restore["parentUuid"], "a1");
     assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"");
     assert_eq!(desk.file("tides.txt").as_deref(), Some("03:10\n"));

@@ -16,6 +16,8 @@ pub(crate) use folder_name::whole_folder_name;
 pub use folder_name::{documented_folder_name, folder_name};
 pub use part::blocks;
 
+use serde_json::{Map, Value};
+
 use super::{Dialect, Event, RepeatedId, ResultOrder, ResumeCommand, SessionFacts, Traits};
 use crate::dialect::file_backups;
 use crate::dialect::layout::Layout;
@@ -55,6 +57,10 @@ impl Dialect for ClaudeCode {
 
     fn file_history(&self, store: &Path, log: &Path) -> Option<PathBuf> {
         file_backups::folder(store, log)
+    }
+
+    fn file_note(&self, text: &str) -> Option<Map<String, Value>> {
+        part::file_note(text)
     }
 
     fn traits(&self) -> Traits {

@@ -52,6 +52,8 @@ pub use writer::{
     Adoption, Beginning, End, Fragment, Line, Names, NewRecord, Response, Shape, Tally, WriteUnit, Writer, Written,
 };
 
+use serde_json::{Map, Value};
+
 use crate::model::home::Home;
 use crate::model::record::Body;
 
@@ -146,6 +148,12 @@ pub trait Dialect: Sync {
 
     /// The folder of a session's file backups, if the agent keeps them in one; `log` is the session's file in `store`.
     fn file_history(&self, _store: &Path, _log: &Path) -> Option<PathBuf> {
+        None
+    }
+
+    /// What the agent noted of a change of a file, in the line of the tool's result, in its own fields: the file before, and the
+    /// difference. They are no part of the result, because they can be as large as the file.
+    fn file_note(&self, _text: &str) -> Option<Map<String, Value>> {
         None
     }
 

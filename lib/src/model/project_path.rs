@@ -42,6 +42,9 @@ impl ProjectPath {
             }
         }
         let inside = whole.strip_prefix(root).map_err(|_| "it is outside the project")?;
+        if inside.has_root() {
+            return Err("it is outside the project");
+        }
         let names: Option<Vec<&str>> = inside.iter().map(|name| name.to_str()).collect();
         match names {
             Some(names) if !names.is_empty() => Ok(ProjectPath(names.join("/"))),
@@ -103,6 +106,11 @@ mod tests {
             let found = ProjectPath::in_project(typed, cwd, root);
             assert_eq!(found.as_ref().map(ProjectPath::as_str).map_err(|why| *why), expected, "{typed:?}");
         }
+        // A session that names no directory names no project.
+        let nowhere = Path::new("");
+        let found = ProjectPath::in_project("/etc/passwd", nowhere, nowhere);
+        assert_eq!(found.unwrap_err(), "it is outside the project");
+        assert_eq!(ProjectPath::in_project("a.rs", nowhere, nowhere).unwrap().as_str(), "a.rs");
         let long = "a/".repeat(4000);
         assert_eq!(ProjectPath::in_project(&long, cwd, root).unwrap_err(), "its path is too long");
     }

@@ -54,21 +54,28 @@ impl FileCopy {
         if let Kept::Blob { id, .. } = &self.kept { Some(id) } else { None }
     }
 
+    /// The name of the blob, if it is one in this folder.
+    pub(crate) fn blob_in(&self, wanted: &Path) -> Option<&str> {
+        if let Kept::Blob { folder, id } = &self.kept { Some(id.as_str()).filter(|_| folder == wanted) } else { None }
+    }
+
     /// The content's SHA-256, if it was recorded.
     pub(crate) fn sha256(&self) -> Option<&str> {
         self.sha256.as_deref()
     }
 
-    /// Opens the content, if it is no blob.
-    pub(crate) fn open(&self) -> Result<Option<Box<dyn Read + '_>>> {
+    /// Opens the content. Whether it is the recorded one is not checked.
+    pub(crate) fn open(&self) -> Result<Box<dyn Read + '_>> {
         Ok(match &self.kept {
-            Kept::Bytes(bytes) => Some(Box::new(&bytes[..])),
+            Kept::Bytes(bytes) => Box::new(&bytes[..]),
             Kept::File(path) => {
                 let (file, metadata) = regular_file::open(path, Links::Refuse)?;
                 regular_file::check_length(path, metadata.len(), COPY_LIMIT_BYTES)?;
-                Some(Box::new(file.take(metadata.len())))
+                Box::new(file.take(metadata.len()))
             }
-            Kept::Blob { .. } => None,
+            Kept::Blob { folder, id } => {
+                Box::new(blob::open(&blob::path_of(folder, id)?)?.take(blob::BLOB_LIMIT_BYTES))
+            }
         })
     }
 
@@ -82,7 +89,7 @@ impl FileCopy {
     }
 
     fn checked(&self, out: &mut dyn Write, path: &Path) -> Result<()> {
-        let Some(mut from) = self.open()? else { return Ok(()) };
+        let mut from = self.open()?;
         let mut hash = self.sha256.as_ref().map(|_| Sha256::new());
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
@@ -140,10 +147,18 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// The file that a copy is in: the last name of the recorded path. Windows' paths can be read elsewhere, too.
+pub(crate) fn copy_name(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or_default()
+}
+
 /// The places where a session's copies may be.
 pub(crate) struct Backups {
     folders: Vec<PathBuf>,
+    /// Of the session's own store.
     blobs: Option<PathBuf>,
+    /// Of our own store, which has the journal of another agent's session.
+    own_blobs: Option<PathBuf>,
 }
 
 impl Backups {
@@ -159,25 +174,27 @@ impl Backups {
         }
         folders.dedup();
         let of_store = source.store().filter(|_| source.dialect.name() == "native");
-        let blobs = of_store.or_else(|| data.map(Path::to_path_buf)).map(|store| blob::folder(&store));
-        Backups { folders, blobs }
+        let own_blobs = data.map(blob::folder);
+        let blobs = of_store.map(|store| blob::folder(&store)).or_else(|| own_blobs.clone());
+        Backups { folders, blobs, own_blobs }
     }
 
-    /// The folder of blobs.
+    /// The folder of the blobs that the session's own records name.
     pub(crate) fn blobs(&self) -> Option<&Path> {
         self.blobs.as_deref()
     }
 
+    /// The folder of the blobs that our journal names.
+    pub(crate) fn own_blobs(&self) -> Option<&Path> {
+        self.own_blobs.as_deref()
+    }
+
     /// A copy in the file history. The folders in its name are not believed.
     pub(crate) fn named(&self, name: &str, sha256: Option<String>) -> Result<FileCopy> {
-        // Windows' names can be read elsewhere, too.
-        let file = name
-            .rsplit(['/', '\\'])
-            .next()
-            .filter(|file| !matches!(*file, "" | "." | "..") && !file.contains('\0'));
-        let Some(file) = file else {
+        let file = copy_name(name);
+        if matches!(file, "" | "." | "..") || file.contains('\0') {
             return Err(Error::InvalidName { name: name.to_owned(), why: "not the name of a copy".to_owned() });
-        };
+        }
         let places = || self.folders.iter().map(|folder| folder.join(file));
         let path = places().find(|path| regular_file::is_there(path)).or_else(|| places().next());
         let path = path.ok_or_else(|| Error::NotAFile(PathBuf::from(name)))?;

@@ -66,7 +66,8 @@ pub fn copy_to(folder: &Path, name: &str, to: &Path, writer: &mut dyn Write) -> 
     Ok(length)
 }
 
-fn open(path: &Path) -> Result<zstd::stream::Decoder<'static, BufReader<File>>> {
+/// Opens the file of a blob. Its bytes are checked only by those who read all of them.
+pub(crate) fn open(path: &Path) -> Result<zstd::stream::Decoder<'static, BufReader<File>>> {
     let (file, metadata) = regular_file::open(path, Links::Refuse)?;
     regular_file::check_length(path, metadata.len(), BLOB_LIMIT_BYTES)?;
     if metadata.len() == 0 {

@@ -227,6 +227,12 @@ impl<'s> RecordRef<'s> {
         }
     }
 
+    /// Whether scrollback wrote this line of the native format: only its lines say which version they have.
+    pub(crate) fn is_of_scrollback(self) -> bool {
+        let lines = self.exact().unwrap_or_default();
+        lines.iter().any(|line| memchr::memmem::find(line, br#""format":"#).is_some())
+    }
+
     /// The JSON of its fragments, as it is in the file.
     pub(crate) fn exact(self) -> Result<Vec<Vec<u8>>> {
         let entries = self.session.derived.tree.entries_of(self.node);

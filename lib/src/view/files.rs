@@ -133,7 +133,7 @@ impl FileHistory {
         root: Option<&Path>,
         journal: &[JournalEntry],
     ) -> Result<FileHistory> {
-        let recorded = FileHistory::root_of(session).unwrap_or_default();
+        let recorded = FileHistory::root_of(session).or_else(|| root.map(Path::to_path_buf)).unwrap_or_default();
         let backups = Backups::of(session, root.unwrap_or(&recorded), data);
         collect::history(session, recorded, &backups, journal)
     }

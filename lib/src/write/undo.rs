@@ -72,14 +72,14 @@ pub struct Undo<'s> {
 
 /// What a session did to files, restores included. `data` is our own folder; `root` is where the project is now, if it has moved.
 pub fn file_history(session: &Session, data: Option<&Path>, root: Option<&Path>) -> Result<FileHistory> {
-    let store = journal::store_of(&session.source, data);
-    let restores = store.as_ref().map(|store| journal::read(&session.source, &session.id(), store)).transpose()?;
+    let store = journal::store_of(session, data);
+    let restores = store.as_ref().map(|store| journal::read(session, store)).transpose()?;
     FileHistory::read(session, store.as_deref(), root, &restores.unwrap_or_default())
 }
 
 /// Whether a restore of files in a session's project was interrupted. See [`Undo::recover`].
 pub fn is_undo_interrupted(session: &Session, data: Option<&Path>) -> Result<bool> {
-    match (journal::store_of(&session.source, data), FileHistory::root_of(session)) {
+    match (journal::store_of(session, data), FileHistory::root_of(session)) {
         (Some(store), Some(root)) => Ok(pending::read(&pending::path_for(&store, &root))?.is_some()),
         _ => Ok(false),
     }
@@ -148,7 +148,7 @@ impl<'s> Undo<'s> {
         root: PathBuf,
     ) -> Result<Undo<'s>> {
         let source = session.source.clone();
-        let store = journal::store_of(&source, host.data.as_deref()).ok_or(Error::NoDataFolder)?;
+        let store = journal::store_of(session, host.data.as_deref()).ok_or(Error::NoDataFolder)?;
         let history = file_history(session, Some(&store), Some(&root))?;
         let blob_folder = blob::folder(&store);
         Ok(Undo { session, source, host, disk, tree, root, history, store, blob_folder })
@@ -171,7 +171,7 @@ impl<'s> Undo<'s> {
 
     /// Whether restores are noted in the session itself; else in our own journal.
     pub fn is_noted_in_session(&self) -> bool {
-        journal::is_ours(&self.source)
+        journal::is_ours(self.session)
     }
 
     /// The newest turn that changed files and is not undone, by its first record.

@@ -1,5 +1,9 @@
 //! Undo and redo of real and made-up sessions, on a real disk.
 
+#[cfg(unix)]
+mod attacks;
+mod histories;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,6 +11,8 @@ use std::sync::Arc;
 use scrollback::model::Host;
 use scrollback::session::{Session, Source};
 use scrollback::write::{Action, Blocked, Goal, Readiness, Scope, Undo};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::support::{now, reading};
 
@@ -53,6 +59,49 @@ impl Desk {
         Source::file(scrollback::dialect::named("claude-code").unwrap(), &log)
     }
 
+    /// A file in the project, and its SHA-256.
+    fn file(&self, path: &str, content: impl AsRef<[u8]>) -> String {
+        let place = self.project().join(path);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(&place, &content).unwrap();
+        sha256(content)
+    }
+
+    /// A session of an agent: its lines at a path in its store.
+    fn session(&self, dialect: &str, path: &str, lines: &[Value]) -> Source {
+        let log = self.root.join(path);
+        fs::create_dir_all(log.parent().unwrap()).unwrap();
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(&log, text).unwrap();
+        Source::file(scrollback::dialect::named(dialect).unwrap(), &log)
+    }
+
+    /// A native session of one turn that changed these files.
+    fn native(&self, tracked: &Value, backups: &Value) -> Source {
+        self.native_in(&json!({"cwd": self.project()}), tracked, backups)
+    }
+
+    fn native_in(&self, context: &Value, tracked: &Value, backups: &Value) -> Source {
+        let line = |kind: &str, id: &str, parent: Value| {
+            json!({"type": kind, "uuid": id, "parentUuid": parent, "timestamp": "2026-11-15T12:00:00Z", "sessionId": "s1",
+                "format": 2, "context": context, "message": {"role": kind, "content": id}})
+        };
+        let snapshot = json!({"type": "file_history_snapshot", "messageId": "a1", "timestamp": "2026-11-15T12:00:00Z",
+            "sessionId": "s1", "format": 2, "isSnapshotUpdate": false,
+            "snapshot": {"trackedFiles": tracked, "fileBackups": backups}});
+        let lines = [line("user", "u1", Value::Null), line("assistant", "a1", json!("u1")), snapshot];
+        self.session("native", "store/sessions/s1/messages.jsonl", &lines)
+    }
+
+    /// The state and the reason of each file of a plan.
+    fn planned(&self, source: &Source, goal: &Goal) -> Vec<(String, Readiness, String)> {
+        let session = self.open(source);
+        let undo = Undo::open(&session, self.host(), Some(&self.project())).unwrap();
+        let plan = undo.plan(goal, Scope::FilesOnly).unwrap();
+        let reason = |why: &Option<String>| why.clone().unwrap_or_default();
+        plan.files.iter().map(|file| (file.path.clone(), file.state, reason(&file.reason))).collect()
+    }
+
     fn open(&self, source: &Source) -> Session {
         Session::open(source, &reading()).unwrap()
     }
@@ -72,6 +121,10 @@ impl Desk {
         }
         (files, self.read("a.py"))
     }
+}
+
+fn sha256(content: impl AsRef<[u8]>) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[test]

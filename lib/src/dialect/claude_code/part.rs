@@ -173,6 +173,15 @@ fn output_piece(raw: &RawValue) -> Value {
     }
 }
 
+/// What the agent noted of a change of a file.
+pub(super) fn file_note(text: &str) -> Option<Map<String, Value>> {
+    let line: RawObject<'_> = serde_json::from_str(text).ok()?;
+    let run = line.object("toolUseResult");
+    run.raw("filePath")?;
+    let keys = ["type", "originalFile", "structuredPatch", "userModified", "content"];
+    Some(keys.into_iter().filter_map(|key| Some((key.to_owned(), run.value(key)?))).collect())
+}
+
 /// `toolUseResult`: what the agent noted about the run of a tool, an object that differs from tool to tool, or the text of
 /// a failure.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! Gathers what a session tells of files: snapshots, backups, restores, and the edits of its tool calls.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ use crate::model::project_path::ProjectPath;
 use crate::model::record::{
     After, Before, Body, Content, FileState, Kind, Outcome, RecordId, Restore, RestoredFile, RestoredVersion, Snapshot,
 };
-use crate::session::backups::{Backups, FileCopy};
+use crate::session::backups::{Backups, FileCopy, copy_name};
 use crate::session::tree::NodeIx;
 use crate::session::{RecordRef, Session};
 
@@ -59,7 +59,8 @@ pub(super) fn history(
                 if let Body::Restore(restore) = record.body()? {
                     let event = RestoreEvent { moment: Moment::before(record), id: id_of(record), restore };
                     let phases = [Phase::Before, Phase::Change, Phase::After];
-                    collector.restore(event, record.at(), phases.map(|phase| Moment::at(record.order(), phase)));
+                    let phases = phases.map(|phase| Moment::at(record.order(), phase));
+                    collector.restore(event, record.at(), phases, backups.blobs());
                 }
             }
             Kind::Assistant | Kind::ToolResult | Kind::User => {
@@ -75,7 +76,7 @@ pub(super) fn history(
         let order = head.or_else(|| session.records().next_back()).map_or(0, RecordRef::order);
         let phases = [Phase::Before, Phase::Change, Phase::After].map(|phase| Moment::restored(order, number, phase));
         let event = RestoreEvent { moment: phases[0], id: entry.id.clone(), restore: entry.restore.clone() };
-        collector.restore(event, entry.at, phases);
+        collector.restore(event, entry.at, phases, backups.own_blobs());
     }
     collector.finish()
 }
@@ -121,10 +122,17 @@ fn id_of(record: RecordRef<'_>) -> RecordId {
     RecordId(record.id().into_owned())
 }
 
-/// Whether scrollback wrote a line of the native format: only its lines say which version they have.
-fn is_ours(record: RecordRef<'_>) -> bool {
-    let lines = record.exact().unwrap_or_default();
-    lines.iter().any(|line| memchr::memmem::find(line, br#""format":"#).is_some())
+fn restored(version: &RestoredVersion, blobs: Option<&Path>) -> KnownVersion {
+    match (version, blobs) {
+        (RestoredVersion { link: Some(target), .. }, _) => Ok(FileVersion::Link(target.clone())),
+        (RestoredVersion { blob: Some(id), mode, .. }, Some(folder)) => {
+            Ok(FileVersion::File { content: FileContent::Copy(FileCopy::blob(folder, id, None)), mode: *mode })
+        }
+        (RestoredVersion { blob: Some(_), .. }, None) => {
+            Err(Unknown::Failed("the session is in no store with blobs".to_owned()))
+        }
+        (RestoredVersion { blob: None, link: None, .. }, _) => Ok(FileVersion::Absent),
+    }
 }
 
 impl Collector<'_> {
@@ -200,7 +208,7 @@ impl Collector<'_> {
                 let bytes = file.extra.get("size").and_then(Value::as_u64);
                 let content = FileContent::Hash { sha256: hash.clone(), bytes };
                 FileVersion::File { content, mode: file.mode_after }
-            },
+            }
             After::Symlink(target) => FileVersion::Link(target.clone()),
             After::Unknown => {
                 // A backup from before the change, and the change itself is in the records.
@@ -211,7 +219,7 @@ impl Collector<'_> {
         self.snapshotted.insert(path.clone());
         let is_unchanged = file.extra.get("state").and_then(Value::as_str) == Some("unchanged");
         let history = self.file(&path);
-        if file.before == Before::Absent && !is_ours(record) {
+        if file.before == Before::Absent && !record.is_of_scrollback() {
             history.has_text_only = true;
         }
         // Of several snapshots of one message, the oldest original and the newest hash count.
@@ -231,7 +239,7 @@ impl Collector<'_> {
             Before::Absent => Ok(FileVersion::Absent),
             Before::Inline(text) => copied(FileCopy::bytes(text.as_bytes())),
             Before::Backup { name, hash } => {
-                let owner = self.copies.entry(name.clone()).or_insert_with(|| path.clone());
+                let owner = self.copies.entry(copy_name(name).to_owned()).or_insert_with(|| path.clone());
                 if owner != path && hash.is_none() {
                     return Err(Unknown::Failed("two files share one copy".to_owned()));
                 }
@@ -251,7 +259,7 @@ impl Collector<'_> {
 
     // Restores
 
-    fn restore(&mut self, event: RestoreEvent, at: Option<Timestamp>, phases: [Moment; 3]) {
+    fn restore(&mut self, event: RestoreEvent, at: Option<Timestamp>, phases: [Moment; 3], blobs: Option<&Path>) {
         self.made_folders(&event.restore.folders, phases[1], &event.id);
         let Restore { target, after_target, files, takes_back, .. } = &event.restore;
         let target = target.as_ref().and_then(|id| self.session.find(id.as_str()).ok());
@@ -273,7 +281,7 @@ impl Collector<'_> {
             };
             match (&file.versions, target) {
                 (Some((before, after)), _) => {
-                    let [before, after] = [before, after].map(|version| self.restored(version));
+                    let [before, after] = [before, after].map(|version| restored(version, blobs));
                     let history = self.file(&path);
                     history.add(fact(0, What::Was(before)));
                     history.add(fact(1, What::Changed));
@@ -287,19 +295,6 @@ impl Collector<'_> {
             }
         }
         self.history.restores.push(event);
-    }
-
-    fn restored(&self, version: &RestoredVersion) -> KnownVersion {
-        match (version, self.backups.blobs()) {
-            (RestoredVersion { link: Some(target), .. }, _) => Ok(FileVersion::Link(target.clone())),
-            (RestoredVersion { blob: Some(id), mode, .. }, Some(folder)) => {
-                Ok(FileVersion::File { content: FileContent::Copy(FileCopy::blob(folder, id, None)), mode: *mode })
-            }
-            (RestoredVersion { blob: Some(_), .. }, None) => {
-                Err(Unknown::Failed("the session is in no store with blobs".to_owned()))
-            }
-            (RestoredVersion { blob: None, link: None, .. }, _) => Ok(FileVersion::Absent),
-        }
     }
 
     // Tool calls
@@ -326,7 +321,15 @@ impl Collector<'_> {
                 continue;
             };
             call.end = if result.outcome == Outcome::Done { End::Done } else { End::Failed };
-            call.note.get_or_insert_default().extend(result.about.clone());
+            let note = call.note.get_or_insert_default();
+            note.extend(result.about.clone());
+            if content.results.len() == 1 {
+                let lines = record.exact().unwrap_or_default();
+                let dialect = self.session.dialect();
+                note.extend(
+                    lines.iter().find_map(|line| dialect.file_note(&String::from_utf8_lossy(line))).unwrap_or_default(),
+                );
+            }
         }
         for note in &content.notes {
             let known = self.calls.iter_mut().rev().find(|call| call.id == note.call_id);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::hunks::{self, Hunk};
+use super::hunks::{self, Hunk, Places};
 
 /// More occurrences of a new text are not tried one by one.
 const MAX_OCCURRENCES: usize = 64;
@@ -70,7 +70,7 @@ impl Way {
                 either_line_end(text()?, with_its_line_ends).map(|text| Some(text.into_bytes()))
             }
             Way::Patch { hunks, ends_with_newline } => {
-                let patched = either_line_end(text()?, |text| hunks::apply(hunks, text))?;
+                let patched = either_line_end(text()?, |text| hunks::apply(hunks, text, Places::First))?;
                 Some(Some(ended(patched, *ends_with_newline).into_bytes()))
             }
         }
@@ -83,7 +83,10 @@ impl Way {
             Way::Replace(replacements) => either_line_end(text, |text| {
                 replacements.iter().rev().try_fold(text.to_owned(), |text, one| one.unapply(&text))
             })?,
-            Way::Patch { hunks, .. } => either_line_end(text, |text| hunks::apply(&hunks::inverse(hunks), text))?,
+            // Where several places fit, nobody knows which one was changed.
+            Way::Patch { hunks, .. } => {
+                either_line_end(text, |text| hunks::apply(&hunks::inverse(hunks), text, Places::Only))?
+            }
         };
         let is_proved = self.apply(Some(before.as_bytes()))?.as_deref() == Some(content);
         is_proved.then(|| before.into_bytes())

@@ -25,14 +25,23 @@ struct PatchLine {
     is_unended: bool,
 }
 
+/// Which of several places counts, if a hunk does not tell its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Places {
+    /// The first one that fits.
+    First,
+    /// None, unless only one fits.
+    Only,
+}
+
 /// The text with the hunks applied; `None` if one does not fit.
-pub(crate) fn apply(hunks: &[Hunk], text: &str) -> Option<String> {
+pub(crate) fn apply(hunks: &[Hunk], text: &str, places: Places) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for hunk in hunks {
         let old: Vec<&PatchLine> = hunk.lines.iter().filter(|line| line.sign != '+').collect();
-        let at = hunk.place(&lines, done, &old)?;
+        let at = hunk.place(&lines, done, &old, places)?;
         lines[done..at].iter().for_each(|line| out.push_str(line));
         done = at;
         for line in &hunk.lines {
@@ -77,7 +86,7 @@ pub(crate) fn inverse(hunks: &[Hunk]) -> Vec<Hunk> {
 
 impl Hunk {
     /// Where the old lines stand, from `from` on.
-    fn place(&self, lines: &[&str], from: usize, old: &[&PatchLine]) -> Option<usize> {
+    fn place(&self, lines: &[&str], from: usize, old: &[&PatchLine], places: Places) -> Option<usize> {
         let bare = |at: usize| lines[at].strip_suffix('\n').unwrap_or(lines[at]);
         let fits = |at: usize| {
             at + old.len() <= lines.len() && old.iter().enumerate().all(|(n, line)| bare(at + n) == line.text)
@@ -91,9 +100,12 @@ impl Hunk {
         }
         if old.is_empty() {
             // `apply_patch` adds lines without a place at the end.
-            return Some(if self.headings.is_empty() { lines.len() } else { from });
+            let at = if self.headings.is_empty() { lines.len() } else { from };
+            return (places == Places::First || lines.is_empty()).then_some(at);
         }
-        (from..lines.len()).find(|at| fits(*at))
+        let mut fitting = (from..lines.len()).filter(|at| fits(*at));
+        let first = fitting.next()?;
+        (places == Places::First || fitting.next().is_none()).then_some(first)
     }
 
     fn push(&mut self, line: &str) {
@@ -258,6 +270,21 @@ mod tests {
     }
 
     #[test]
+    fn a_patch_is_taken_back_where_only_one_place_fits() {
+        let patch = |hunks: &str| format!("*** Begin Patch\n*** Update File: a\n{hunks}\n*** End Patch\n");
+        for (hunks, after, before) in [
+            ("@@\n-b\n+B", "a\nB\n", Some("a\nb\n")),
+            ("@@\n-b\n+B", "B\na\nB\n", None),
+            // The deleted line may have stood anywhere.
+            ("@@\n-b", "a\n", None),
+            ("@@\n a\n-b", "a\n", Some("a\nb\n")),
+        ] {
+            let found = patched_files(&patch(hunks))[0].edit.unapply(Some(after.as_bytes()));
+            assert_eq!(found.as_deref(), before.map(str::as_bytes), "{hunks}");
+        }
+    }
+
+    #[test]
     fn a_patch_adds_deletes_and_moves() {
         let patch = "*** Begin Patch\n*** Add File: new\n+one\n+two\n*** Delete File: old\n*** Update File: from\n*** Move to: to\n@@\n-a\n+b\n*** End Patch";
         let files = patched_files(patch);
@@ -278,8 +305,8 @@ mod tests {
             ("@@ -2,0 +3,1 @@\n+x\n", "a\nb\nc\n", "a\nb\nx\nc\n"),
         ] {
             let hunks = unified(diff).unwrap();
-            assert_eq!(apply(&hunks, before).as_deref(), Some(after), "{diff}");
-            assert_eq!(apply(&inverse(&hunks), after).as_deref(), Some(before), "{diff}");
+            assert_eq!(apply(&hunks, before, Places::Only).as_deref(), Some(after), "{diff}");
+            assert_eq!(apply(&inverse(&hunks), after, Places::Only).as_deref(), Some(before), "{diff}");
         }
     }
 }

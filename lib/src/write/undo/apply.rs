@@ -21,7 +21,7 @@ use crate::dialect;
 use crate::disk::worktree::Found;
 use crate::model::error::{At, Error, Result};
 use crate::model::project_path::ProjectPath;
-use crate::model::record::{Body, Kind, RecordId, Restore, RestoredFile, RestoredVersion, SessionId};
+use crate::model::record::{Body, Kind, RecordId, Restore, RestoredFile, RestoredVersion};
 use crate::session::Session;
 use crate::session::backups::FileCopy;
 use crate::session::read::open::ReadOptions;
@@ -221,14 +221,13 @@ impl Undo<'_> {
 
     /// The blob with the content of a copy: what replaces a file must still be there after a crash.
     fn blob_of(&self, copy: &FileCopy) -> Result<String> {
-        let (Some(mut content), place) = (copy.open()?, Path::new("")) else {
-            return copy.blob_id().map(str::to_owned).ok_or(Error::NotReady);
-        };
-        let stored = self.blobs().put_reader(place, &mut *content).map_err(CopyError::into_error)?;
-        match copy.sha256() {
-            Some(recorded) if recorded != stored.sha256 => Err(Error::NotReady),
-            _ => Ok(stored.id),
+        if let Some(id) = copy.blob_in(&self.blob_folder) {
+            return Ok(id.to_owned());
         }
+        let stored = self.blobs().put_reader(Path::new(""), &mut *copy.open()?).map_err(CopyError::into_error)?;
+        let is_recorded = copy.sha256().is_none_or(|recorded| recorded == stored.sha256)
+            && copy.blob_id().is_none_or(|recorded| recorded == stored.id);
+        if is_recorded { Ok(stored.id) } else { Err(Error::NotReady) }
     }
 
     fn blobs(&self) -> Blobs<'_> {
@@ -403,15 +402,16 @@ impl Undo<'_> {
     // What was done is noted
 
     fn record(&self, pending: &Pending) -> Result<RecordId> {
-        self.record_for(&self.source, &self.session.id(), pending)
+        self.record_for(self.session, pending)
     }
 
-    fn record_for(&self, source: &Source, session: &SessionId, pending: &Pending) -> Result<RecordId> {
-        if !journal::is_ours(source) {
+    fn record_for(&self, session: &Session, pending: &Pending) -> Result<RecordId> {
+        if !journal::is_ours(session) {
             let entry = journal::entry(&pending.restore).ok_or(Error::NotReady)?;
-            journal::append(&self.disk, source, session, &self.store, &entry)?;
+            journal::append(&self.disk, session, &self.store, &entry)?;
             return Ok(entry.id);
         }
+        let source = &session.source;
         let store = Store::on(self.disk.clone(), source.dialect, &self.store, self.host.clone())?;
         let mut recorder = store.resume_source(source, None)?;
         let record = record_in(&mut recorder, pending)?;
@@ -421,17 +421,13 @@ impl Undo<'_> {
 
     /// Notes an operation that was interrupted, in its own session, unless that is done already.
     fn record_again(&self, pending: &Pending) -> Result<()> {
-        if self.is_recorded(pending)? {
-            return Ok(());
-        }
-        let (source, session) = self.session_of(pending)?;
-        self.record_for(&source, &session.id(), pending).map(drop)
+        if self.is_recorded(pending)? { Ok(()) } else { self.record_for(&self.session_of(pending)?, pending).map(drop) }
     }
 
     fn is_recorded(&self, pending: &Pending) -> Result<bool> {
-        let (source, session) = self.session_of(pending)?;
+        let session = self.session_of(pending)?;
         let is_it = |restore: &Restore| restore.operation.as_ref() == Some(&pending.operation);
-        let journal = journal::read(&source, &session.id(), &self.store)?;
+        let journal = journal::read(&session, &self.store)?;
         if journal.iter().any(|entry| is_it(&entry.restore)) {
             return Ok(true);
         }
@@ -443,11 +439,10 @@ impl Undo<'_> {
         Ok(false)
     }
 
-    fn session_of(&self, pending: &Pending) -> Result<(Source, Session)> {
+    fn session_of(&self, pending: &Pending) -> Result<Session> {
         let dialect = dialect::named(&pending.dialect).ok_or(Error::NotReady)?;
         let source = Source::file(dialect, &pending.log);
-        let session = self.disk.read_session(&source, &ReadOptions::plain((self.host.now)()))?;
-        Ok((source, session))
+        self.disk.read_session(&source, &ReadOptions::plain((self.host.now)()))
     }
 }
 

@@ -15,32 +15,35 @@ use crate::disk::Disk;
 use crate::disk::append::{Appender, make_folders};
 use crate::model::error::{Error, Result};
 use crate::model::json;
-use crate::model::record::{RecordId, Restore, SessionId, Todo};
+use crate::model::record::{RecordId, Restore, Todo};
 use crate::model::regular_file::{self, Links};
-use crate::session::read::source::Source;
+use crate::session::{RecordRef, Session};
 use crate::view::files::JournalEntry;
 use crate::write::store::check_name;
 
 /// A journal that is larger is not read: each line lists the files of one restore.
 const JOURNAL_LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// Whether a session's restores are noted in the session itself: it is native.
-pub(super) fn is_ours(source: &Source) -> bool {
-    source.dialect.name() == "native"
+/// Whether a session's restores are noted in the session itself: it is native, and not one that Sage wrote.
+pub(super) fn is_ours(session: &Session) -> bool {
+    let is_sages = |store: &Path| store.file_name().is_some_and(|name| name == ".sage");
+    let is_in_ours = || session.source.store().is_none_or(|store| !is_sages(&store));
+    let is_of_scrollback = || session.records().next().is_some_and(RecordRef::is_of_scrollback);
+    session.dialect().name() == "native" && (is_in_ours() || is_of_scrollback())
 }
 
 /// The store that keeps blobs and notes for a session: its own, or the one in our data folder.
-pub(super) fn store_of(source: &Source, data: Option<&Path>) -> Option<PathBuf> {
-    let own = source.store().filter(|_| is_ours(source));
+pub(super) fn store_of(session: &Session, data: Option<&Path>) -> Option<PathBuf> {
+    let own = session.source.store().filter(|_| is_ours(session));
     own.or_else(|| data.map(Path::to_path_buf))
 }
 
 /// The restores of a session that our journal knows, the oldest first. Lines that are damaged are left out.
-pub(super) fn read(source: &Source, session: &SessionId, store: &Path) -> Result<Vec<JournalEntry>> {
-    if is_ours(source) {
+pub(super) fn read(session: &Session, store: &Path) -> Result<Vec<JournalEntry>> {
+    if is_ours(session) {
         return Ok(Vec::new());
     }
-    let path = path_of(source, session, store);
+    let path = path_of(session, store);
     let bytes = match regular_file::read(&path, JOURNAL_LIMIT_BYTES, Links::Refuse) {
         Ok(bytes) => bytes,
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -50,14 +53,8 @@ pub(super) fn read(source: &Source, session: &SessionId, store: &Path) -> Result
 }
 
 /// Adds a restore to the journal of a session; it is safe on return.
-pub(super) fn append(
-    disk: &Arc<dyn Disk>,
-    source: &Source,
-    session: &SessionId,
-    store: &Path,
-    entry: &JournalEntry,
-) -> Result<()> {
-    let path = path_of(source, session, store);
+pub(super) fn append(disk: &Arc<dyn Disk>, session: &Session, store: &Path, entry: &JournalEntry) -> Result<()> {
+    let path = path_of(session, store);
     let line = json::to_string(&line(entry)) + "\n";
     make_folders(&**disk, &path)?;
     let opened = match disk.exists(&path) {
@@ -69,13 +66,14 @@ pub(super) fn append(
     appender.sync()
 }
 
-fn path_of(source: &Source, session: &SessionId, store: &Path) -> PathBuf {
+fn path_of(session: &Session, store: &Path) -> PathBuf {
+    let id = session.id();
     // An id that is no file name is named by its hash.
-    let name = match check_name(session.as_str()) {
-        Ok(()) => session.to_string(),
-        Err(_) => blake3::hash(session.as_str().as_bytes()).to_hex().to_string(),
+    let name = match check_name(id.as_str()) {
+        Ok(()) => id.to_string(),
+        Err(_) => blake3::hash(id.as_str().as_bytes()).to_hex().to_string(),
     };
-    store.join("journal").join(source.dialect.name()).join(format!("{name}.jsonl"))
+    store.join("journal").join(session.dialect().name()).join(format!("{name}.jsonl"))
 }
 
 pub(super) fn line(entry: &JournalEntry) -> Value {

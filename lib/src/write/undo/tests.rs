@@ -31,6 +31,13 @@ const ROOT: &str = "/simulated";
 /// How a change begins and ends: what is at a path, or nothing.
 type Version = Option<Entry>;
 
+/// The store that a session is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Own,
+    Sage,
+}
+
 /// A simulated project, a store on a real disk, and our data folder.
 struct Desk {
     folder: tempfile::TempDir,
@@ -65,8 +72,10 @@ impl Desk {
         self.folder.path().join("store")
     }
 
-    fn source(&self, session: &str) -> Source {
-        let path = self.store().join("sessions").join(session).join("messages.jsonl");
+    /// A session in our store, or in Sage's, whose restores are in our journal.
+    fn source(&self, session: &str, place: Place) -> Source {
+        let store = if place == Place::Own { self.store() } else { self.folder.path().join(".sage") };
+        let path = store.join("sessions").join(session).join("messages.jsonl");
         Source::file(dialect::named("native").unwrap(), &path)
     }
 
@@ -101,11 +110,12 @@ impl Desk {
     fn say(&self, source: &Source, kind: &str, parent: Option<&str>) -> String {
         let id = self.new_id(kind);
         let message = json!({"role": kind, "content": id});
-        self.append(
-            source,
-            &json!({"type": kind, "uuid": id, "parentUuid": parent, "timestamp": "2026-11-15T12:00:00Z", "cwd": ROOT,
-                "sessionId": source.name(), "format": 2, "message": message}),
-        );
+        let mut line = json!({"type": kind, "uuid": id, "parentUuid": parent, "timestamp": "2026-11-15T12:00:00Z",
+            "context": {"cwd": ROOT}, "sessionId": source.name(), "message": message});
+        if source.store() == Some(self.store()) {
+            line["format"] = 2.into();
+        }
+        self.append(source, &line);
         id
     }
 
@@ -113,8 +123,9 @@ impl Desk {
     fn change(&self, source: &Source, message: &str, changes: &BTreeMap<String, Version>, is_update: bool) {
         let mut files = Vec::new();
         let now = self.tree.entries();
+        let store = source.store().unwrap();
         for (path, after) in changes {
-            files.push(self.state(path, now.get(path), after.as_ref()));
+            files.push(self.state(&store, path, now.get(path), after.as_ref()));
             self.put(path, after);
         }
         let states = Snapshot { files, ..Snapshot::default() }.to_states();
@@ -132,12 +143,12 @@ impl Desk {
         }
     }
 
-    fn state(&self, path: &str, before: Option<&Entry>, after: Option<&Entry>) -> FileState {
+    fn state(&self, store: &Path, path: &str, before: Option<&Entry>, after: Option<&Entry>) -> FileState {
         let mut state = FileState { before: Before::Absent, after: After::Absent, ..FileState::new(path) };
         match before {
             Some(Entry::File { content, mode }) => {
                 let hash = Some(sha256(content));
-                state.before = Before::Blob { id: self.keep(content), hash };
+                state.before = Before::Blob { id: self.keep(store, content), hash };
                 state.mode = Some(*mode);
             }
             Some(Entry::Link(target)) => (state.before, state.symlink) = (Before::Unknown, Some(target.clone())),
@@ -154,9 +165,9 @@ impl Desk {
     }
 
     /// Keeps a content as a blob; returns its name.
-    fn keep(&self, content: &[u8]) -> String {
+    fn keep(&self, store: &Path, content: &[u8]) -> String {
         let disk = Stepped(Steps::default());
-        let folder = blobs::folder(&self.store());
+        let folder = blobs::folder(store);
         Blobs { disk: &disk, folder: &folder, host: &self.host() }.put(content).unwrap()
     }
 
@@ -164,7 +175,7 @@ impl Desk {
     fn restores(&self, source: &Source) -> usize {
         let session = self.read(source);
         let noted = session.records().filter(|record| record.kind() == Kind::Restore).count();
-        noted + journal::read(source, &session.id(), &self.store()).unwrap().len()
+        noted + journal::read(&session, &self.store()).unwrap().len()
     }
 
     /// Whether an operation is noted as begun.

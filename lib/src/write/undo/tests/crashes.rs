@@ -20,7 +20,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn new() -> Scene {
+    fn new(place: Place) -> Scene {
         let desk = Desk::new();
         let file = |text: &str, mode| Some(Entry::file(text.as_bytes(), mode));
         let link = |target: &str| Some(Entry::Link(target.to_owned()));
@@ -45,7 +45,7 @@ impl Scene {
         for (path, entry) in &before {
             desk.put(path, entry);
         }
-        let source = desk.source("s1");
+        let source = desk.source("s1", place);
         let prompt = desk.say(&source, "user", None);
         let answer = desk.say(&source, "assistant", Some(&prompt));
         let before = desk.tree.entries();
@@ -101,21 +101,24 @@ fn a_crash_at_any_step_leaves_the_project_as_it_was_or_as_it_should_be() {
     let seed = seed();
     let mut random = Random(seed);
     let mut recoveries = 0;
-    for step in 0.. {
+    let mut played = 0;
+    for (place, step) in [Place::Own, Place::Sage].into_iter().flat_map(|place| (0..200).map(move |step| (place, step)))
+    {
         for _ in 0..CRASHES_PER_STEP {
-            let scene = Scene::new();
+            let scene = Scene::new(place);
             let (_, is_reached) = scene.undo(&Goal::LastTurn, Some((step, Trouble::PowerLoss)));
             if !is_reached {
-                assert!(step > 50 && recoveries > 20, "{step} steps, {recoveries} recoveries");
-                return;
+                break;
             }
+            played += 1;
             scene.desk.tree.crash(&mut random);
-            let what = format!("seed {seed}, a crash at step {step}");
+            let what = format!("seed {seed}, {place:?}, a crash at step {step}");
             let recovered = scene.recover(None).0;
             recoveries += u64::from(recovered.unwrap_or_else(|error| panic!("{what}: {error}")).is_some());
             scene.check(&what);
         }
     }
+    assert!(played > 200 && recoveries > 50, "{played} crashes, {recoveries} recoveries");
 }
 
 #[test]
@@ -124,7 +127,7 @@ fn a_crash_while_an_operation_is_recovered_is_recovered() {
     let mut random = Random(seed);
     let mut crashes = 0;
     for first in 0.. {
-        let scene = Scene::new();
+        let scene = Scene::new(Place::Own);
         let (_, is_reached) = scene.undo(&Goal::LastTurn, Some((first, Trouble::PowerLoss)));
         if !is_reached {
             assert!(crashes > 50, "{crashes}");
@@ -154,7 +157,7 @@ fn a_file_that_changed_after_a_crash_stays_and_the_rest_goes_back() {
     let mut rolled_back = 0;
     let (path, mine) = ("edited.rs", Entry::file(*b"mine", 0o644));
     for step in 0.. {
-        let scene = Scene::new();
+        let scene = Scene::new(Place::Own);
         let (_, is_reached) = scene.undo(&Goal::LastTurn, Some((step, Trouble::PowerLoss)));
         if !is_reached {
             assert!(rolled_back > 20, "{rolled_back}");
@@ -185,7 +188,7 @@ fn an_operation_that_fails_is_taken_back_at_once() {
     for kind in [ErrorKind::StorageFull, ErrorKind::PermissionDenied] {
         let (mut taken_back, mut left) = (0, 0);
         for step in 0.. {
-            let scene = Scene::new();
+            let scene = Scene::new(Place::Own);
             let what = format!("{kind:?} at step {step}");
             let (applied, is_reached) = scene.undo(&Goal::LastTurn, Some((step, Trouble::Fails(kind))));
             if !is_reached {

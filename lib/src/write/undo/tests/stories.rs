@@ -14,7 +14,7 @@ use crate::write::undo::{Action, Blocked, Plan, Readiness};
 /// How many stories are told at a push, and under `cargo xtask torture`.
 const STORIES: (u64, u64) = (10_000, 1_000_000);
 
-fn stories() -> u64 {
+pub(super) fn stories() -> u64 {
     if std::env::var_os("SCROLLBACK_TORTURE").is_some() { STORIES.1 } else { STORIES.0 }
 }
 
@@ -133,8 +133,9 @@ impl Story {
         let mut random = Random(seed);
         let desk = Desk::new();
         let sessions = 1 + random.below(4) / 3;
+        let place = if random.below(2) == 0 { Place::Own } else { Place::Sage };
         let teller = |number| Teller {
-            source: desk.source(&format!("s{number}")),
+            source: desk.source(&format!("s{number}"), place),
             head: None,
             records: Vec::new(),
             changes: BTreeMap::new(),
@@ -272,7 +273,9 @@ impl Story {
     }
 
     fn undo(&mut self, who: usize) {
-        let scope = if self.random.below(3) == 0 { Scope::Conversation } else { Scope::FilesOnly };
+        // Another agent's conversation does not move with its files.
+        let moves = self.tellers[who].source.store() == Some(self.desk.store()) && self.random.below(3) == 0;
+        let scope = if moves { Scope::Conversation } else { Scope::FilesOnly };
         let blocked = self.pick(&[Blocked::Stop, Blocked::Stop, Blocked::Skip, Blocked::Force]);
         let teller = &self.tellers[who];
         let said: Vec<usize> = (0..teller.records.len()).filter(|place| !teller.records[*place].is_restore).collect();
@@ -362,7 +365,7 @@ impl Story {
             if let Some(Entry::File { content, .. }) = overwritten {
                 let name = blake3::hash(&content).to_hex().to_string();
                 let mut kept = Vec::new();
-                crate::session::blob::copy_to(&self.desk.store().join("blobs"), &name, &mut kept).unwrap();
+                blobs::copy_to(&blobs::folder(&self.desk.store()), &name, Path::new(&name), &mut kept).unwrap();
                 assert_eq!(*kept, *content, "{path}: {}", self.told());
             }
         }

@@ -1,0 +1,380 @@
+//! The file histories of other agents, and contents that are rebuilt from edits where no copy was kept.
+
+use super::*;
+
+const QWEN: &str = "qwen/projects/-project/chats/5e551000-0000-4000-8000-000000000001.jsonl";
+const CLAUDE: &str = "claude/projects/-project/5e551000-0000-4000-8000-000000000001.jsonl";
+const CODEX: &str = "codex/sessions/2026/11/15/rollout-2026-11-15T12-00-00-5e551000-0000-4000-8000-000000000001.jsonl";
+const SESSION: &str = "5e551000-0000-4000-8000-000000000001";
+
+impl Desk {
+    /// A line of Qwen Code.
+    fn qwen(&self, id: &str, parent: Option<&str>, fields: Value) -> Value {
+        let mut line = json!({"uuid": id, "parentUuid": parent, "sessionId": SESSION, "timestamp": "2026-11-15T12:00:00Z",
+            "cwd": self.project(), "version": "0.24.4"});
+        line.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        line
+    }
+
+    fn qwen_prompt(&self, id: &str, parent: Option<&str>) -> Value {
+        self.qwen(id, parent, json!({"type": "user", "message": {"role": "user", "parts": [{"text": id}]}}))
+    }
+
+    /// A call of a tool that writes a file, and its result.
+    fn qwen_write(&self, id: &str, parent: &str, path: &str, content: &str, shown: Value) -> [Value; 2] {
+        let (call, answer) = (format!("call-{id}"), format!("answer-{id}"));
+        let args = json!({"file_path": self.project().join(path), "content": content});
+        [
+            self.qwen(
+                &answer,
+                Some(parent),
+                json!({"type": "assistant", "model": "qwen3-coder-plus", "message": {"role": "model",
+                "parts": [{"functionCall": {"id": call, "name": "write_file", "args": args}}]}}),
+            ),
+            self.qwen(
+                id,
+                Some(&answer),
+                json!({"type": "tool_result", "message": {"role": "user", "parts": [{"functionResponse":
+                {"id": call, "name": "write_file", "response": {"output": "written"}}}]},
+                "toolCallResult": {"callId": call, "status": "success", "resultDisplay": shown}}),
+            ),
+        ]
+    }
+
+    fn qwen_snapshots(&self, id: &str, parent: &str, snapshots: Value) -> Value {
+        let payload = json!({"snapshots": snapshots});
+        self.qwen(
+            id,
+            Some(parent),
+            json!({"type": "system", "subtype": "file_history_snapshot", "systemPayload": payload}),
+        )
+    }
+
+    /// A copy in an agent's file history.
+    fn copy(&self, place: &str, content: &str) {
+        let place = self.root.join(place);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(place, content).unwrap();
+    }
+
+    /// The files of the project, with their texts.
+    fn texts(&self) -> Vec<(String, String)> {
+        let files = crate::support::place::files_below(&self.project());
+        files.into_iter().map(|path| (path.clone(), self.read(&path).unwrap())).collect()
+    }
+}
+
+fn texts(files: &[(&str, &str)]) -> Vec<(String, String)> {
+    files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+}
+
+/// A backup of Qwen Code or Claude Code: the first version, or another one.
+fn backup(name: Option<&str>, version: u32) -> Value {
+    json!({"backupFileName": name, "version": version, "backupTime": "2026-11-15T12:00:00Z"})
+}
+
+/// Three prompts: the second was rewound and said again, so that all snapshots were written again.
+fn qwen_session(desk: &Desk) -> Source {
+    for (name, content) in [("a@v1", "a one\n"), ("a@v2", "a two\n"), ("a@v3", "a three\n"), ("late@v1", "late one\n")]
+    {
+        desk.copy(&format!("qwen/file-history/{SESSION}/{name}"), content);
+    }
+    let first =
+        json!({"promptId": "p1", "trackedFileBackups": {"a.py": backup(Some("a@v1"), 1), "new.py": backup(None, 1)}});
+    let second =
+        json!({"promptId": "p2", "trackedFileBackups": {"a.py": backup(Some("a@v2"), 2), "new.py": backup(None, 1)}});
+    let third = json!({"promptId": "p3", "trackedFileBackups": {"a.py": backup(Some("a@v3"), 3), "late.py": backup(Some("late@v1"), 1)}});
+    let nothing = || json!("written");
+    let mut lines = vec![desk.qwen_prompt("u1", None), desk.qwen_snapshots("f1", "u1", json!([first]))];
+    lines.extend(desk.qwen_write("r1", "f1", "a.py", "a two\n", nothing()));
+    lines.extend([desk.qwen_prompt("u2", Some("r1")), desk.qwen_snapshots("f2", "u2", json!([second]))]);
+    lines.extend(desk.qwen_write("r2", "f2", "a.py", "a three\n", nothing()));
+    // Back to before the second prompt, which left its file as it is; everything is noted again.
+    lines.push(desk.qwen(
+        "w1",
+        Some("r1"),
+        json!({"type": "system", "subtype": "rewind", "systemPayload": {"truncatedCount": 2}}),
+    ));
+    lines.extend([desk.qwen_prompt("u3", Some("w1")), desk.qwen_snapshots("f3", "u3", json!([first, second, third]))]);
+    lines.extend(desk.qwen_write("r3", "f3", "a.py", "a four\n", nothing()));
+    lines.extend(desk.qwen_write("r4", "r3", "late.py", "late two\n", nothing()));
+    desk.file("a.py", "a four\n");
+    desk.file("late.py", "late two\n");
+    desk.session("qwen-code", QWEN, &lines)
+}
+
+#[test]
+fn qwen_codes_snapshots_stand_at_their_prompts() {
+    let desk = Desk::new();
+    let source = qwen_session(&desk);
+    let log = fs::read(&source.path).unwrap();
+    let now = texts(&[("a.py", "a four\n"), ("late.py", "late two\n")]);
+    for (goal, expected) in [
+        (Goal::LastTurn, texts(&[("a.py", "a three\n"), ("late.py", "late one\n")])),
+        (Goal::Redo, now.clone()),
+        (Goal::Before("u3".to_owned()), texts(&[("a.py", "a three\n"), ("late.py", "late one\n")])),
+        (Goal::Redo, now.clone()),
+        (Goal::Before("u2".to_owned()), texts(&[("a.py", "a two\n"), ("late.py", "late one\n")])),
+        (Goal::Redo, now.clone()),
+        // The first version of a file that was tracked later is what it was all the time.
+        (Goal::Before("u1".to_owned()), texts(&[("a.py", "a one\n"), ("late.py", "late one\n")])),
+        (Goal::Redo, now),
+    ] {
+        let planned = desk.planned(&source, &goal);
+        assert!(planned.iter().all(|file| file.1 == Readiness::Ready), "{goal:?}: {planned:?}");
+        desk.step(&source, &goal);
+        assert_eq!(desk.texts(), expected, "{goal:?}");
+    }
+    assert_eq!(fs::read(&source.path).unwrap(), log, "another agent's file stays as it is");
+}
+
+#[test]
+fn what_qwen_code_could_not_copy_is_reported() {
+    let desk = Desk::new();
+    let failed = json!({"backupFileName": null, "version": 1, "failed": true});
+    let snapshot =
+        json!([{"promptId": "p1", "trackedFileBackups": {"bad.py": failed, "gone.py": backup(Some("gone@v1"), 1)}}]);
+    let mut lines = vec![desk.qwen_prompt("u1", None), desk.qwen_snapshots("f1", "u1", snapshot)];
+    lines.extend(desk.qwen_write("r1", "f1", "bad.py", "now\n", json!("written")));
+    lines.extend(desk.qwen_write("r2", "r1", "gone.py", "now\n", json!("written")));
+    desk.file("bad.py", "now\n");
+    desk.file("gone.py", "now\n");
+    let source = desk.session("qwen-code", QWEN, &lines);
+    let states: Vec<_> = desk.planned(&source, &Goal::LastTurn).into_iter().map(|file| (file.0, file.1)).collect();
+    assert_eq!(states, [("bad.py".to_owned(), Readiness::Failed), ("gone.py".to_owned(), Readiness::Failed)]);
+}
+
+/// A session of Sage with these snapshots in a file of their own.
+fn sage_session(desk: &Desk, snapshots: &[Value]) -> Source {
+    let line = |kind: &str, id: &str, parent: Value| {
+        json!({"type": kind, "uuid": id, "parentUuid": parent, "timestamp": "2026-11-15T12:00:00Z", "sessionId": "s1",
+            "context": {"cwd": desk.project()}, "message": {"role": kind, "content": id}})
+    };
+    let lines = [
+        line("user", "u1", Value::Null),
+        line("assistant", "a1", json!("u1")),
+        line("user", "u2", json!("a1")),
+        line("assistant", "a2", json!("u2")),
+    ];
+    desk.session("native", ".sage/sessions/s1/snapshots.jsonl", snapshots);
+    desk.session("native", ".sage/sessions/s1/messages.jsonl", &lines)
+}
+
+fn sage_snapshot(message: &str, is_update: bool, tracked: Value, backups: Value) -> Value {
+    json!({"type": "file_history_snapshot", "messageId": message, "timestamp": "2026-11-15T12:00:00Z",
+        "isSnapshotUpdate": is_update, "snapshot": {"trackedFiles": tracked, "fileBackups": backups}})
+}
+
+#[test]
+fn sages_snapshots_stand_where_their_messages_stand() {
+    let desk = Desk::new();
+    desk.copy(".sage/sessions/s1/backups/beside.txt_1.backup", "beside one\n");
+    desk.copy("project/.sage/backups/inside.txt_1.backup", "inside one\n");
+    let tracked = |original: Value, after: &str, state: &str| json!({"originalContent": original, "contentHash": sha256(after), "size": after.len(), "state": state});
+    let copy = |name: &str, content: &str| json!({"backupPath": name, "originalHash": sha256(content)});
+    // The file is written at the end, so that its lines come in any order; one message has an update.
+    let snapshots = [
+        sage_snapshot(
+            "a2",
+            false,
+            json!({"inline.txt": tracked(json!("inline two\n"), "inline three\n", "modified"),
+                "created.txt": tracked(Value::Null, "created\n", "created")}),
+            json!({}),
+        ),
+        sage_snapshot(
+            "a1",
+            false,
+            json!({"inline.txt": tracked(json!("inline one\n"), "inline and a half\n", "modified"),
+                "beside.txt": tracked(Value::Null, "beside two\n", "modified")}),
+            json!({"beside.txt": copy("/gone/sessions/s1/backups/beside.txt_1.backup", "beside one\n")}),
+        ),
+        sage_snapshot(
+            "a1",
+            true,
+            json!({"inline.txt": tracked(json!("inline and a half\n"), "inline two\n", "modified"),
+                // A null original is no proof of absence if a copy exists.
+                "inside.txt": tracked(Value::Null, "inside two\n", "created")}),
+            json!({"inside.txt": copy(".sage/backups/inside.txt_1.backup", "inside one\n")}),
+        ),
+    ];
+    let files: &[(&str, &str)] = &[("beside.txt", "beside two\n"), ("inside.txt", "inside two\n")];
+    let now = [files, &[("inline.txt", "inline three\n"), ("created.txt", "created\n")]].concat();
+    now.iter().for_each(|(path, text)| _ = desk.file(path, text));
+    let source = sage_session(&desk, &snapshots);
+    let own = |desk: &Desk| {
+        let mut found = desk.texts();
+        found.retain(|(path, _)| !path.starts_with(".sage/"));
+        found.sort();
+        found
+    };
+    let sorted = |files: &[(&str, &str)]| {
+        let mut files = texts(files);
+        files.sort();
+        files
+    };
+    for (goal, expected) in [
+        (Goal::LastTurn, [files, &[("inline.txt", "inline two\n")]].concat()),
+        (
+            Goal::LastTurn,
+            vec![("beside.txt", "beside one\n"), ("inside.txt", "inside one\n"), ("inline.txt", "inline one\n")],
+        ),
+        (Goal::Redo, [files, &[("inline.txt", "inline two\n")]].concat()),
+        (Goal::Redo, now),
+    ] {
+        let planned = desk.planned(&source, &goal);
+        assert!(planned.iter().all(|file| file.1 == Readiness::Ready), "{goal:?}: {planned:?}");
+        desk.step(&source, &goal);
+        assert_eq!(own(&desk), sorted(&expected), "{goal:?}");
+    }
+}
+
+#[test]
+fn a_file_that_sage_calls_new_is_not_deleted_if_it_may_have_been_something_else() {
+    let desk = Desk::new();
+    let hash = desk.file("data.bin", b"\0\xff not text");
+    let tracked = json!({"data.bin": {"originalContent": null, "contentHash": hash, "state": "created"}});
+    let source = sage_session(&desk, &[sage_snapshot("a2", false, tracked, json!({}))]);
+    assert_eq!(desk.planned(&source, &Goal::LastTurn)[0].1, Readiness::Unproven);
+}
+
+/// What a plan says of the only file, and the file after it.
+fn rebuilt(desk: &Desk, source: &Source) -> (Readiness, bool, Option<String>) {
+    let session = desk.open(source);
+    let undo = Undo::open(&session, desk.host(), Some(&desk.project())).unwrap();
+    let plan = undo.plan(&Goal::LastTurn, Scope::FilesOnly).unwrap();
+    let [file] = plan.files.as_slice() else { panic!("{:?}", plan.files) };
+    if plan.is_ready(Blocked::Stop) {
+        undo.apply(&plan, Blocked::Stop).unwrap();
+    }
+    (file.state, file.is_rebuilt, desk.read(&file.path))
+}
+
+/// One turn of Claude Code with calls of its tools and what it noted of them.
+fn claude_session(desk: &Desk, calls: &[(&str, Value, Value)]) -> Source {
+    let line = |kind: &str, id: &str, parent: Option<&str>, message: Value| {
+        json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": SESSION, "timestamp": "2026-11-15T12:00:00Z",
+            "cwd": desk.project(), "version": "2.1.325", "isSidechain": false, "userType": "external", "message": message})
+    };
+    let mut lines = vec![line("user", "u1", None, json!({"role": "user", "content": "Change it."}))];
+    let mut last = "u1".to_owned();
+    for (number, (name, input, note)) in calls.iter().enumerate() {
+        let (call, answer, result) = (format!("toolu_{number}"), format!("a{number}"), format!("r{number}"));
+        let content = json!([{"type": "tool_use", "id": call, "name": name, "input": input}]);
+        let message =
+            json!({"role": "assistant", "id": format!("msg_{number}"), "model": "claude-opus-5-5", "content": content});
+        lines.push(line("assistant", &answer, Some(&last), message));
+        let content = json!([{"type": "tool_result", "tool_use_id": call, "content": "done"}]);
+        let mut answered = line("user", &result, Some(&answer), json!({"role": "user", "content": content}));
+        if !note.is_null() {
+            answered["toolUseResult"] = note.clone();
+        }
+        lines.push(answered);
+        last = result;
+    }
+    desk.session("claude-code", CLAUDE, &lines)
+}
+
+#[test]
+fn edits_of_claude_code_without_copies_are_taken_back() {
+    let edit = |old: &str, new: &str| {
+        ("Edit", json!({"file_path": "a.txt", "old_string": old, "new_string": new}), Value::Null)
+    };
+    let noted = |original: &str| {
+        let patch = json!([{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": ["-one", "+two"]}]);
+        json!({"filePath": "a.txt", "oldString": "one", "newString": "two", "originalFile": original,
+            "structuredPatch": patch, "userModified": false, "replaceAll": false})
+    };
+    let (_, input, _) = edit("one", "two");
+    let write = |content: &str, note: Value| ("Write", json!({"file_path": "a.txt", "content": content}), note);
+    let new =
+        json!({"type": "create", "filePath": "a.txt", "content": "two\n", "structuredPatch": [], "originalFile": null});
+    let ready = |text: &str| (Readiness::Ready, true, Some(text.to_owned()));
+    for (what, calls, now, expected) in [
+        ("the original file", vec![("Edit", input.clone(), noted("one\n"))], "two\n", ready("one\n")),
+        (
+            "two originals",
+            vec![
+                write(
+                    "one\n",
+                    json!({"type": "update", "filePath": "a.txt", "originalFile": "zero\n", "content": "one\n"}),
+                ),
+                ("Edit", input.clone(), noted("one\n")),
+            ],
+            "two\n",
+            ready("zero\n"),
+        ),
+        ("a new file", vec![write("two\n", new)], "two\n", (Readiness::Ready, false, None)),
+        ("only the edit", vec![edit("one", "two")], "say two\n", ready("say one\n")),
+        ("edits one after the other", vec![edit("one", "two"), edit("say", "sing")], "sing two\n", ready("say one\n")),
+    ] {
+        let desk = Desk::new();
+        desk.file("a.txt", now);
+        let source = claude_session(&desk, &calls);
+        assert_eq!(rebuilt(&desk, &source), expected, "{what}");
+    }
+    for (what, calls, now, state) in [
+        ("nobody knows where the text was", vec![edit(" more", "")], "one\n", Readiness::Unproven),
+        ("the new text was there before", vec![edit("b", "a")], "a a\n", Readiness::Unproven),
+        ("the edit is not on disk", vec![edit("one", "two")], "three\n", Readiness::Unproven),
+        ("a file that was written without a copy", vec![write("two\n", Value::Null)], "two\n", Readiness::Unproven),
+        ("the file was changed since", vec![("Edit", input, noted("one\n"))], "two, and more\n", Readiness::Conflict),
+    ] {
+        let desk = Desk::new();
+        desk.file("a.txt", now);
+        let source = claude_session(&desk, &calls);
+        let (found, _, text) = rebuilt(&desk, &source);
+        assert_eq!((found, text.as_deref()), (state, Some(now)), "{what}");
+    }
+}
+
+#[test]
+fn qwen_codes_notes_of_both_contents_are_used() {
+    let desk = Desk::new();
+    let shown = json!({"fileName": "a.txt", "originalContent": "one\n", "newContent": "two\n",
+        "fileDiff": "--- a.txt\n+++ a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n"});
+    let mut lines = vec![desk.qwen_prompt("u1", None)];
+    lines.extend(desk.qwen_write("r1", "u1", "a.txt", "two\n", shown));
+    desk.file("a.txt", "two\n");
+    let source = desk.session("qwen-code", QWEN, &lines);
+    assert_eq!(rebuilt(&desk, &source), (Readiness::Ready, true, Some("one\n".to_owned())));
+}
+
+#[test]
+fn patches_of_codex_are_taken_back_if_they_were_applied() {
+    let session = |desk: &Desk, patch: &str, output: &str| {
+        let item =
+            |payload: Value| json!({"timestamp": "2026-11-15T12:00:00Z", "type": "response_item", "payload": payload});
+        let meta = json!({"id": SESSION, "timestamp": "2026-11-15T12:00:00Z", "cwd": desk.project(), "originator": "codex_cli_rs",
+            "cli_version": "0.166.0", "source": "cli"});
+        let lines = [
+            json!({"timestamp": "2026-11-15T12:00:00Z", "type": "session_meta", "payload": meta}),
+            item(json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Change it."}]})),
+            item(
+                json!({"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": patch, "status": "completed"}),
+            ),
+            item(json!({"type": "custom_tool_call_output", "call_id": "c1", "output": output})),
+        ];
+        desk.session("codex", CODEX, &lines)
+    };
+    let done =
+        json!({"output": "Success. Updated the following files:\nM a.txt\n", "metadata": {"exit_code": 0}}).to_string();
+    let update = "*** Begin Patch\n*** Update File: a.txt\n@@\n zero\n-one\n+two\n*** End Patch\n";
+    let add = "*** Begin Patch\n*** Add File: a.txt\n+new\n*** End Patch\n";
+    let remove = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n*** End Patch\n";
+    for (patch, now, expected) in [
+        (update, "zero\ntwo\n", (Readiness::Ready, true, Some("zero\none\n".to_owned()))),
+        (add, "new\n", (Readiness::Ready, false, None)),
+        // Nothing says where the deleted line stood.
+        (remove, "zero\n", (Readiness::Unproven, false, Some("zero\n".to_owned()))),
+    ] {
+        let desk = Desk::new();
+        desk.file("a.txt", now);
+        let source = session(&desk, patch, &done);
+        assert_eq!(rebuilt(&desk, &source), expected, "{patch}");
+    }
+    let desk = Desk::new();
+    desk.file("a.txt", "zero\ntwo\n");
+    let failed = "apply_patch verification failed: Failed to find expected lines in a.txt:\none";
+    let source = session(&desk, update, failed);
+    assert_eq!(desk.planned(&source, &Goal::LastTurn), [], "a patch that failed changed nothing");
+}
