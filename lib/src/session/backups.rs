@@ -161,18 +161,30 @@ pub(crate) struct Backups {
     own_blobs: Option<PathBuf>,
 }
 
+/// Whether no link leads from a folder out of another one. What does not exist leads nowhere.
+fn stays_within(folder: &Path, within: &Path) -> bool {
+    match (folder.canonicalize(), within.canonicalize()) {
+        (Ok(folder), Ok(within)) => folder.starts_with(within),
+        _ => true,
+    }
+}
+
 impl Backups {
     /// The places of a session whose project is at `root`; `data` is our own folder.
     pub(crate) fn of(session: &Session, root: &Path, data: Option<&Path>) -> Backups {
         let source = &session.source;
-        let mut folders: Vec<PathBuf> = source.file_history().into_iter().collect();
-        if source.dialect.name() == "native" {
-            folders.extend(source.path.parent().map(|folder| folder.join("backups")));
-            folders.push(root.join(SAGE_BACKUPS));
-            let cwd = session.cwd().map(Path::new).filter(|cwd| cwd.starts_with(root) && *cwd != root);
-            folders.extend(cwd.map(|cwd| cwd.join(SAGE_BACKUPS)));
+        let mut folders: Vec<PathBuf> = Vec::new();
+        let mut add =
+            |folder: PathBuf, within: &Path| folders.extend(Some(folder).filter(|it| stays_within(it, within)));
+        if let (Some(folder), Some(store)) = (source.file_history(), source.store()) {
+            add(folder, &store);
         }
-        folders.dedup();
+        if source.dialect.name() == "native" {
+            source.path.parent().into_iter().for_each(|folder| add(folder.join("backups"), folder));
+            add(root.join(SAGE_BACKUPS), root);
+            let cwd = session.cwd().map(Path::new).filter(|cwd| cwd.starts_with(root) && *cwd != root);
+            cwd.into_iter().for_each(|cwd| add(cwd.join(SAGE_BACKUPS), root));
+        }
         let of_store = source.store().filter(|_| source.dialect.name() == "native");
         let own_blobs = data.map(blob::folder);
         let blobs = of_store.map(|store| blob::folder(&store)).or_else(|| own_blobs.clone());

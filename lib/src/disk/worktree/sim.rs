@@ -103,6 +103,8 @@ struct State {
     changes: Vec<Change>,
     /// How many entries there ever were: two never share a number.
     count: u64,
+    /// `A` and `a` are one name.
+    folds_case: bool,
 }
 
 /// What is at each path, with a number that tells whether it is still the same.
@@ -118,6 +120,11 @@ struct Change {
 impl SimTree {
     pub(crate) fn new(steps: Steps) -> SimTree {
         SimTree { steps, ..SimTree::default() }
+    }
+
+    /// From now on whoever looks for `A` finds `a`, as on many disks of Windows and macOS.
+    pub(crate) fn fold_case(&self) {
+        self.state().folds_case = true;
     }
 
     /// Another program puts something at a path, and the folders above it; it is safe.
@@ -201,7 +208,7 @@ impl Worktree for SimTree {
             }
             Err(error) => return Err(error),
         };
-        Ok(match state.names.get(path.as_str()) {
+        Ok(match state.find(path.as_str()) {
             None => Found::Nothing,
             Some((Entry::Folder, _)) => Found::Folder,
             Some((Entry::Link(target), _)) => Found::Link(target.clone()),
@@ -213,7 +220,7 @@ impl Worktree for SimTree {
     }
 
     fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read + '_>> {
-        match self.step(path)?.names.get(path.as_str()) {
+        match self.step(path)?.find(path.as_str()) {
             Some((Entry::File { content, .. }, _)) => Ok(Box::new(Cursor::new(content.clone()))),
             Some(_) => Err(io::ErrorKind::InvalidInput.into()),
             None => Err(io::ErrorKind::NotFound.into()),
@@ -328,6 +335,11 @@ impl SimTree {
 }
 
 impl State {
+    fn find(&self, path: &str) -> Option<&(Entry, u64)> {
+        let is_it = |name: &&String| self.folds_case && name.eq_ignore_ascii_case(path);
+        self.names.get(path).or_else(|| self.names.get(self.names.keys().find(is_it)?))
+    }
+
     fn change(&mut self, gone: Option<&str>, new: Option<(&str, Entry)>) {
         self.count += 1;
         let new = new.map(|(path, entry)| (path.to_owned(), (entry, self.count)));

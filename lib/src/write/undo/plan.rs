@@ -6,6 +6,7 @@
 //! on disk    wanted ▶ nothing to do    expected ▶ ready    anything else ▶ conflict, or unproven if nobody knows what was left
 //! ```
 
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use super::on_disk::{OnDisk, hashes_of};
@@ -216,6 +217,7 @@ impl Undo<'_> {
         };
         let mut files: Vec<PlannedFile> =
             changed.into_par_iter().map(|(path, history)| self.file(path, history, moment)).collect();
+        self.refuse_names_of_one_file(&mut files);
         let refused = self
             .history
             .refused
@@ -230,6 +232,33 @@ impl Undo<'_> {
             change: None,
         }));
         files
+    }
+
+    /// Where `A` and `a` are one file, changing the one would change the other.
+    fn refuse_names_of_one_file(&self, files: &mut [PlannedFile]) {
+        let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+        for (at, file) in files.iter().enumerate() {
+            by_name.entry(file.path.to_lowercase()).or_default().push(at);
+        }
+        let identity = |at: usize| {
+            let path = ProjectPath::in_project(&files[at].path, &self.root, &self.root).ok()?;
+            match self.tree.look(&path).ok()? {
+                Found::File { stamp, .. } => Some(stamp.identity),
+                _ => None,
+            }
+        };
+        let is_one = |names: &Vec<usize>| {
+            let mut known: Vec<_> = names.iter().filter_map(|at| identity(*at)).collect();
+            known.sort_unstable();
+            known.windows(2).any(|two| two[0] == two[1])
+        };
+        let refused: Vec<usize> =
+            by_name.into_values().filter(|names| names.len() > 1 && is_one(names)).flatten().collect();
+        for at in refused {
+            let file = &mut files[at];
+            (file.state, file.change) = (Readiness::Refused, None);
+            file.reason = Some("its name and another one are one file on this disk".to_owned());
+        }
     }
 
     fn file(&self, path: &ProjectPath, history: &PathHistory, moment: Moment) -> PlannedFile {

@@ -1,6 +1,7 @@
 //! Undo in a simulated project: random stories against a model, and crashes and failures at each step.
 
 mod crashes;
+mod foreign;
 mod stories;
 
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::{Goal, Scope, Undo, journal, pending};
+use super::{Goal, Readiness, Scope, Undo, journal, pending};
 use crate::dialect;
 use crate::disk::worktree::sim::{Entries, Entry, SimTree, Stepped, Steps};
 use crate::model::host::Host;
@@ -59,12 +60,13 @@ impl Desk {
         format!("{kind}-{:06}", self.ids.fetch_add(1, Ordering::Relaxed))
     }
 
-    fn host(&self) -> Host {
+    fn host(&self, source: &Source) -> Host {
         let ids = self.ids.clone();
         let mut host = Host::at(ROOT.into(), "test 1");
         host.now = Arc::new(|| Timestamp::UNIX_EPOCH);
         host.new_id = Arc::new(move || format!("own-{:06}", ids.fetch_add(1, Ordering::Relaxed)));
-        host.data = Some(self.store());
+        // Our data folder is needed only for the sessions of others.
+        host.data = Some(self.store()).filter(|store| source.store().as_ref() != Some(store));
         host
     }
 
@@ -93,7 +95,7 @@ impl Desk {
     fn undo<T>(&self, source: &Source, work: impl FnOnce(&Undo<'_>) -> T) -> T {
         let session = self.read(source);
         let (disk, tree) = (Arc::new(Stepped(self.steps.clone())), Box::new(self.tree.clone()));
-        work(&Undo::on(&session, self.host(), disk, tree, ROOT.into()).unwrap())
+        work(&Undo::on(&session, self.host(source), disk, tree, ROOT.into()).unwrap())
     }
 
     /// The files and links of the project, without its folders.
@@ -182,6 +184,29 @@ impl Desk {
     fn is_interrupted(&self) -> bool {
         pending::path_for(&self.store(), Path::new(ROOT)).exists()
     }
+}
+
+/// Only upper and lower case differ: undo would delete the file that it means to bring back.
+#[test]
+fn where_two_names_are_one_file_a_rename_of_case_is_not_undone() {
+    let desk = Desk::new();
+    let source = desk.source("s1", Place::Own);
+    let text = || Some(Entry::file(*b"text\n", 0o644));
+    desk.put("README", &text());
+    let prompt = desk.say(&source, "user", None);
+    let answer = desk.say(&source, "assistant", Some(&prompt));
+    desk.change(&source, &answer, &[("README".to_owned(), None), ("readme".to_owned(), text())].into(), false);
+    let files = desk.files();
+    for (folds_case, state) in [(false, Readiness::Ready), (true, Readiness::Refused)] {
+        if folds_case {
+            desk.tree.fold_case();
+        }
+        desk.undo(&source, |undo| {
+            let plan = undo.plan(&Goal::LastTurn, Scope::FilesOnly).unwrap();
+            assert!(plan.files.len() == 2 && plan.files.iter().all(|file| file.state == state), "{:?}", plan.files);
+        });
+    }
+    assert_eq!(desk.files(), files);
 }
 
 fn files_of(entries: &Entries) -> Entries {

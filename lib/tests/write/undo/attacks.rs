@@ -214,6 +214,26 @@ fn copies_that_are_missing_damaged_or_elsewhere_are_not_used() {
 }
 
 #[test]
+fn a_folder_of_copies_that_leads_elsewhere_is_not_used() {
+    for place in ["store/sessions/s1/backups", "project/.sage/backups", "project/.sage"] {
+        let desk = Desk::new();
+        let canaries = Canaries::beside(&desk);
+        fs::create_dir(desk.root.join("outside/backups")).unwrap();
+        fs::write(desk.root.join("outside/backups/canary.txt"), "canary\n").unwrap();
+        fs::create_dir_all(desk.root.join(place).parent().unwrap()).unwrap();
+        symlink(desk.root.join("outside"), desk.root.join(place)).unwrap();
+        let hash = desk.file("a.txt", "after\n");
+        let tracked = json!({"a.txt": {"contentHash": hash, "state": "modified"}});
+        let source = desk.native(&tracked, &json!({"a.txt": {"backupPath": "canary.txt"}}));
+        assert_eq!(desk.planned(&source, &Goal::LastTurn)[0].1, Readiness::Failed, "{place}");
+        apply_all(&desk, &source, &Goal::LastTurn);
+        assert_eq!(desk.read("a.txt").as_deref(), Some("after\n"), "{place}");
+        fs::remove_dir_all(desk.root.join("outside/backups")).unwrap();
+        canaries.check(&desk, place);
+    }
+}
+
+#[test]
 fn a_blob_with_other_bytes_is_not_used() {
     let desk = Desk::new();
     let first = desk.file("a.txt", "after\n");
