@@ -2,6 +2,7 @@
 
 mod crashes;
 mod foreign;
+mod stepped;
 mod stories;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Goal, Readiness, Scope, Undo, journal, pending};
 use crate::dialect;
-use crate::disk::worktree::sim::{Entries, Entry, SimTree, Stepped, Steps};
+use crate::disk::worktree::sim::{Entries, Entry, SimTree, Steps};
 use crate::model::host::Host;
 use crate::model::record::{After, Before, FileState, Kind, Snapshot};
 use crate::session::Session;
@@ -25,6 +26,7 @@ use crate::session::backups::hex;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::write::blobs::{self, Blobs};
+use stepped::Stepped;
 
 /// The project's root: it is nowhere on the real disk.
 const ROOT: &str = "/simulated";
@@ -170,7 +172,7 @@ impl Desk {
     fn keep(&self, store: &Path, content: &[u8]) -> String {
         let disk = Stepped(Steps::default());
         let folder = blobs::folder(store);
-        Blobs { disk: &disk, folder: &folder, host: &self.host() }.put(content).unwrap()
+        Blobs { disk: &disk, folder: &folder, host: &Host::at(ROOT.into(), "test 1") }.put(content).unwrap()
     }
 
     /// How many restores a session knows.

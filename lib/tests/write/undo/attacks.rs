@@ -38,6 +38,9 @@ impl Canaries {
     }
 }
 
+/// Something that another program does to the project.
+type Swap = fn(&Desk);
+
 /// Tries to apply a plan in every way; what may not happen does not.
 fn apply_all(desk: &Desk, source: &Source, goal: &Goal) {
     for blocked in [Blocked::Stop, Blocked::Force, Blocked::Skip] {
@@ -127,7 +130,7 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
 
 #[test]
 fn what_changes_between_the_plan_and_its_end_stops_it() {
-    let swaps: [(&str, fn(&Desk)); 5] = [
+    let swaps: [(&str, Swap); 5] = [
         ("the folder becomes a link out of the project", |desk| {
             fs::rename(desk.project().join("src"), desk.project().join("src-old")).unwrap();
             symlink("../outside", desk.project().join("src")).unwrap();
