@@ -79,9 +79,10 @@ fn sha256(text: &str) -> &'static str {
     }
 }
 
-/// Ids are fresh at each run.
+/// Ids are fresh at each run, whole or short.
 fn without_ids(text: &str) -> String {
-    let is_id = |word: &str| word.len() == 36 && word.bytes().filter(|byte| *byte == b'-').count() == 4;
+    let is_short = |word: &str| word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_id = |word: &str| is_short(word) || (word.len() == 36 && word.matches('-').count() == 4);
     let words = text.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
     let shown = words.map(|word| {
         let name = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
@@ -93,7 +94,14 @@ fn without_ids(text: &str) -> String {
 #[test]
 fn turns_are_undone_one_after_the_other_and_redone() {
     let desk = Desk::new();
-    assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"");
+    assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"
+    Restore files to before u2 “Add a note.”:
+      delete  notes/new.txt
+      the conversation continues from a1
+    restored 1 file
+    [exit 0]
+    Run `scrollback redo s1` to take it back.
+    ");
     assert_eq!(desk.file("notes/new.txt"), None);
     let restore = desk.last_line();
     assert_eq!(
@@ -101,24 +109,77 @@ fn turns_are_undone_one_after_the_other_and_redone() {
         (&json!("restore"), &json!("u2"), &json!("a2"))
     );
     assert_eq!(restore["parentUuid"], "a1");
-    assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"");
+    assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"
+    Restore files to before u1 “Fix the tide table.”:
+      restore  tides.txt
+      1 file as it should be
+      the conversation continues from the start
+    restored 1 file
+    [exit 0]
+    Run `scrollback redo s1` to take it back.
+    ");
     assert_eq!(desk.file("tides.txt").as_deref(), Some("03:10\n"));
-    assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"");
-    assert_snapshot!(desk.run(&["redo", "s1", "--yes"]), @"");
+    assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"
+    [exit 0]
+    Nothing to undo: the files are as they were then.
+    ");
+    assert_snapshot!(desk.run(&["redo", "s1", "--yes"]), @"
+    Take back the undo to u1 “Fix the tide table.”:
+      restore  tides.txt
+      the conversation continues from ID
+    restored 1 file
+    [exit 0]
+    Run `scrollback undo s1` to take it back.
+    ");
     assert_eq!(desk.file("tides.txt").as_deref(), Some("04:12\n"));
     assert_eq!(desk.env.run(&["redo", "s1", "--yes"]).code, 0);
     assert_eq!(desk.file("notes/new.txt").as_deref(), Some("see tides\n"));
-    assert_snapshot!(desk.run(&["redo", "s1", "--yes"]), @"");
+    assert_snapshot!(desk.run(&["redo", "s1", "--yes"]), @"
+    [exit 0]
+    Nothing to redo: there is no undo that was not taken back, or the agent has changed files since.
+    ");
 }
 
 #[test]
 fn nothing_is_changed_without_an_answer() {
     let desk = Desk::new();
     let before = fs::read(&desk.log).unwrap();
-    assert_snapshot!(desk.run(&["undo", "s1"]), @"");
+    assert_snapshot!(desk.run(&["undo", "s1"]), @"
+    Restore files to before u2 “Add a note.”:
+      delete  notes/new.txt
+      the conversation continues from a1
+    --- a/notes/new.txt
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -see tides
+    [exit 2]
+    scrollback: nothing was changed
+    hint: answer y, or add --yes
+    ");
     let plan = desk.env.run(&["undo", "s1", "--json"]);
     assert_eq!((plan.code, &plan.json()["applied"]), (2, &json!(false)));
-    assert_snapshot!(serde_json::to_string_pretty(&desk.env.run(&["undo", "s1#u1", "--dry-run", "--json"]).json()).unwrap(), @"");
+    assert_snapshot!(serde_json::to_string_pretty(&desk.env.run(&["undo", "s1#u1", "--dry-run", "--json"]).json()).unwrap(), @r#"
+    {
+      "session": "s1",
+      "target": "u1",
+      "applied": false,
+      "files": [
+        {
+          "path": "notes/new.txt",
+          "action": "delete",
+          "state": "ready",
+          "diff": "--- a/notes/new.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-see tides\n"
+        },
+        {
+          "path": "tides.txt",
+          "action": "restore",
+          "state": "ready",
+          "diff": "--- a/tides.txt\n+++ b/tides.txt\n@@ -1 +1 @@\n-04:12\n+03:10\n"
+        }
+      ],
+      "head": "start"
+    }
+    "#);
     assert_eq!(fs::read(&desk.log).unwrap(), before);
     assert_eq!(desk.file("notes/new.txt").as_deref(), Some("see tides\n"));
 }
@@ -127,7 +188,14 @@ fn nothing_is_changed_without_an_answer() {
 fn a_file_that_somebody_changed_stops_everything() {
     let desk = Desk::new();
     fs::write(desk.env.work().join("tides.txt"), "mine\n").unwrap();
-    assert_snapshot!(desk.run(&["undo", "s1#u1", "--yes"]), @"");
+    assert_snapshot!(desk.run(&["undo", "s1#u1", "--yes"]), @"
+    Restore files to before u1 “Fix the tide table.”:
+      delete    notes/new.txt
+      conflict  tides.txt      it was changed since
+      the conversation continues from the start
+    [exit 1]
+    Nothing was changed. --skip-conflicts leaves out the files that are not ready; --force overwrites conflicts.
+    ");
     assert_eq!(desk.file("notes/new.txt").as_deref(), Some("see tides\n"));
     let dry = desk.env.run(&["undo", "s1#u1", "--dry-run", "--json"]);
     assert_eq!((dry.code, &dry.json()["files"][1]["state"]), (1, &json!("conflict")));
@@ -187,15 +255,66 @@ fn a_project_that_has_moved_is_named() {
 #[test]
 fn files_lists_changes_versions_and_contents() {
     let desk = Desk::new();
-    assert_snapshot!(desk.run(&["files", "s1"]), @"");
-    assert_snapshot!(desk.run(&["files", "s1", "tides.txt"]), @"");
-    assert_snapshot!(desk.run(&["files", "s1", "tides.txt", "--json"]), @"");
-    assert_snapshot!(desk.run(&["files", "s1", "tides.txt", "--at", "u1"]), @"");
-    assert_snapshot!(desk.run(&["files", "s1", "notes/new.txt", "--at", "a1"]), @"");
-    assert_snapshot!(desk.run(&["files", "s1", "other.txt"]), @"");
-    assert_snapshot!(desk.run(&["files", "s1", "--diff", "u1"]), @"");
+    assert_snapshot!(desk.run(&["files", "s1"]), @"
+    CHANGE    FILE           TIMES  SIZE  MESSAGE  WHEN
+    created   notes/new.txt      1  10 B  a2       1 h ago
+    modified  tides.txt          1   6 B  a1       1 h ago
+    [exit 0]
+    ");
+    assert_snapshot!(desk.run(&["files", "s1", "tides.txt"]), @"
+    CHANGE    SIZE  MESSAGE  WHEN
+    modified   6 B  a1       1 h ago
+    [exit 0]
+    ");
+    assert_snapshot!(desk.run(&["files", "s1", "tides.txt", "--json"]), @r#"
+    [
+      {
+        "path": "tides.txt",
+        "changes": [
+          {
+            "record": "at-458",
+            "message": "a1",
+            "action": "modified",
+            "at": "2026-11-15T10:01:30Z",
+            "sizeBytes": 6,
+            "hash": "9ed72db0612ce7e79d2f4d69b24b3b969b07bd305359570c5612238add0bb887"
+          }
+        ]
+      }
+    ]
+    [exit 0]
+    "#);
+    assert_snapshot!(desk.run(&["files", "s1", "tides.txt", "--at", "u1"]), @"
+    03:10
+    [exit 0]
+    ");
+    assert_snapshot!(desk.run(&["files", "s1", "notes/new.txt", "--at", "a1"]), @"
+    [exit 1]
+    scrollback: notes/new.txt did not exist then
+    ");
+    assert_snapshot!(desk.run(&["files", "s1", "other.txt"]), @r#"
+    [exit 1]
+    scrollback: session s1 has not changed "other.txt"
+    hint: run `scrollback files SESSION` to see every file
+    "#);
+    assert_snapshot!(desk.run(&["files", "s1", "--diff", "u1"]), @r#"
+    [exit 2]
+    scrollback: "u1" is no range of records
+    hint: use A..B, A.. or ..B, with records of the session
+    "#);
     assert_eq!(desk.env.run(&["undo", "s1#u1", "--yes"]).code, 0);
-    assert_snapshot!(desk.run(&["files", "s1", "--diff", "a2.."]), @"");
+    assert_snapshot!(desk.run(&["files", "s1", "--diff", "a2.."]), @"
+    --- a/notes/new.txt
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -see tides
+    --- a/tides.txt
+    +++ b/tides.txt
+    @@ -1 +1 @@
+    -04:12
+    +03:10
+    [exit 0]
+    ");
 }
 
 #[test]

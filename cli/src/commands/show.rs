@@ -17,6 +17,7 @@ use crate::record::destination::report_branch;
 use crate::render::message::Detail;
 use crate::render::short_ids::ShortIds;
 use crate::render::sub_agents::SubAgents;
+use crate::render::todo_course;
 use crate::render::transcript::Transcript;
 use crate::render::{json, plural};
 use crate::session::located::{self, Located};
@@ -47,6 +48,9 @@ pub(crate) struct ShowArgs {
     /// Print the original lines of the file
     #[arg(long, conflicts_with = "full")]
     raw: bool,
+    /// Show how the task list changed: what was added, started and done at each message
+    #[arg(long, conflicts_with_all = ["raw", "last", "before", "full"])]
+    todos: bool,
     /// Connect each gap to the record that was written before it
     #[arg(long)]
     bridge: bool,
@@ -58,7 +62,8 @@ pub(crate) struct ShowArgs {
 const EXAMPLES: &str = "\
 Examples:
   scrollback show @
-  scrollback show 3f8a --last 2 --full";
+  scrollback show 3f8a --last 2 --full
+  scrollback show @ --todos";
 
 /// How many messages `--before` shows without `--last`.
 const PAGE_MESSAGES: usize = 20;
@@ -94,6 +99,9 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     };
     let Some(head) = head else { return no_records(&session, ctx) };
     let branch = session.branch(head);
+    if args.todos {
+        return todos(&session, &branch, ctx);
+    }
     let conversation = Conversation::new(&branch);
     let mut range = range(args, paged, &session, &conversation, page)?;
     if (ctx.json || args.raw)
@@ -124,6 +132,20 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         let (branch, conversation) = (&branch, &conversation);
         let transcript = Transcript { session: &session, branch, conversation, range, detail, ids, sub_agents };
         print(&transcript, at, ctx)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the course of the task list.
+fn todos(session: &Session, branch: &Branch<'_>, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let steps = todo_course::steps(branch)?;
+    if ctx.json {
+        ctx.print_json(&steps)?;
+    } else if steps.is_empty() {
+        ctx.note("This branch has no task list.")?;
+    } else {
+        let text = todo_course::text(&steps, &ShortIds::of_records(session), ctx);
+        ctx.line(text.trim_end())?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -18,6 +18,7 @@ pub(crate) mod short_ids;
 pub(crate) mod sub_agents;
 pub(crate) mod surroundings;
 pub(crate) mod table;
+pub(crate) mod todo_course;
 pub(crate) mod todos;
 pub(crate) mod tool;
 pub(crate) mod transcript;
