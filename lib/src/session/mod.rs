@@ -344,7 +344,7 @@ fn is_unfinished(branch: &Branch<'_>) -> bool {
         Part::Text(text) => text.text.trim().is_empty(),
         part => matches!(part, Part::StepStart),
     };
-    let body = last.body();
+    let body = last.exact_body();
     let mut contents = body.iter().filter_map(Body::content);
     if contents.any(|content| content.metadata.get(INTERRUPTED) == Some(&true.into())) {
         return true;

@@ -192,12 +192,20 @@ impl<'s> RecordRef<'s> {
 
     /// Its body, all fragments joined.
     pub fn body(self) -> Result<Body> {
-        let texts = self.texts()?;
-        let mut pieces = texts.iter().map(|text| self.session.dialect().body(text));
-        let Some(first) = pieces.next() else { return Ok(Body::Other(serde_json::Value::Null)) };
+        Ok(self.body_of(&self.raw()?))
+    }
+
+    /// The same with its secrets, for questions whose answer holds no text of it: masking costs a look at all records.
+    pub(crate) fn exact_body(self) -> Result<Body> {
+        Ok(self.body_of(&self.exact()?))
+    }
+
+    fn body_of(self, pieces: &[Vec<u8>]) -> Body {
+        let mut pieces = pieces.iter().map(|piece| self.session.dialect().body(&sanitize::whole(piece)));
+        let Some(first) = pieces.next() else { return Body::Other(serde_json::Value::Null) };
         let mut joiner = BodyJoiner::new(first);
         pieces.for_each(|piece| joiner.add(piece));
-        Ok(joiner.finish())
+        joiner.finish()
     }
 
     /// What the agent sends of it to the Gemini API: the contents of all fragments joined. See [`crate::dialect::Dialect::gemini_contents`].

@@ -1,5 +1,6 @@
 //! Opens a session from its source: whole, from its end, or as it grows. All three take the same path.
 
+use std::cell::OnceCell;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -190,7 +191,8 @@ pub(crate) struct FileEnds<'a> {
     source: &'a Source,
     reading: &'a ReadOptions<'a>,
     file: OpenFile,
-    sidecar: SidecarRead,
+    /// A title is searched for in every file, and found in few: until then it is not needed.
+    sidecar: OnceCell<SidecarRead>,
     pub(crate) size_bytes: u64,
 }
 
@@ -202,12 +204,13 @@ impl<'a> FileEnds<'a> {
         }
         let Some(file) = open_file(&source.path)?.shared().filter(|file| !file.is_database) else { return Ok(None) };
         let size_bytes = file.len()?;
-        Ok(Some(FileEnds { source, reading, file, sidecar: read_sidecar(source, reading.now), size_bytes }))
+        Ok(Some(FileEnds { source, reading, file, sidecar: OnceCell::new(), size_bytes }))
     }
 
     /// Reads the lines that end in the first `window` bytes.
     pub(crate) fn start(&self, window: u64) -> Result<Session> {
-        let mut bytes = self.file.read_at(0, window.min(self.size_bytes))?;
+        let mut bytes = Vec::new();
+        self.file.load(0, window.min(self.size_bytes), &mut bytes)?;
         bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |last| last + 1));
         Ok(self.session(bytes, 0))
     }
@@ -243,14 +246,14 @@ impl<'a> FileEnds<'a> {
     /// files have no title, and new memory for each costs more than reading them.
     fn contains(&self, text: &str, from: u64, until: u64) -> Result<bool> {
         let finder = memchr::memmem::Finder::new(text);
-        let mut block = vec![0; SEARCH_BLOCK_BYTES + text.len() - 1];
+        let mut block = Vec::new();
         let mut end = until;
         while end > from {
             let start = end.saturating_sub(SEARCH_BLOCK_BYTES as u64).max(from);
             // The text may begin here and end in the block that was searched before.
-            let length = (end - start) as usize + text.len() - 1;
-            let read = self.file.fill(start, &mut block[..length])?;
-            if finder.find(&block[..read]).is_some() {
+            block.clear();
+            self.file.load(start, end - start + text.len() as u64 - 1, &mut block)?;
+            if finder.find(&block).is_some() {
                 return Ok(true);
             }
             end = start;
@@ -278,7 +281,8 @@ impl<'a> FileEnds<'a> {
         let start = self.size_bytes.saturating_sub(window);
         // One byte earlier: if it is an LF, the window begins with a whole line.
         let from = start.saturating_sub(1);
-        let mut bytes = self.file.read_at(from, until.saturating_sub(from))?;
+        let mut bytes = Vec::new();
+        self.file.load(from, until.saturating_sub(from), &mut bytes)?;
         let skipped = if start == 0 { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
         bytes.drain(..skipped);
         Ok((bytes, from + skipped as u64))
@@ -287,7 +291,8 @@ impl<'a> FileEnds<'a> {
     fn session(&self, bytes: Vec<u8>, offset: u64) -> Session {
         let files = Files(self.file.shared().into_iter().collect());
         let mut session = Session::empty(self.source.clone(), files, self.reading, false);
-        session.take_sidecar(self.sidecar.clone());
+        let sidecar = self.sidecar.get_or_init(|| read_sidecar(self.source, self.reading.now));
+        session.take_sidecar(sidecar.clone());
         session.tail.at.offset = offset;
         session.tail.pending = bytes;
         session.take_lines(0);
