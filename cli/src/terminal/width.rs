@@ -7,8 +7,8 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The display columns of one line.
 pub(crate) fn of(text: &str) -> usize {
-    // Clean ASCII takes one column per byte; looking for clusters costs fifty times more.
-    if text.is_ascii() { text.len() } else { atoms(text).map(|(_, columns)| columns).sum() }
+    let (plain, rest) = text.split_at(plain_start(text));
+    plain.len() + atoms(rest).map(|(_, columns)| columns).sum::<usize>()
 }
 
 /// The text in exactly `columns` columns: cut with `…` or padded with spaces.
@@ -16,10 +16,10 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     if text.is_ascii() && text.len() <= columns {
         return format!("{text:<columns$}");
     }
-    let mut kept = 0;
-    let mut kept_columns = 0;
-    let mut used = 0;
-    for (atom, wide) in atoms(text) {
+    let mut kept = plain_start(text).min(columns.saturating_sub(1));
+    let mut kept_columns = kept;
+    let mut used = kept;
+    for (atom, wide) in atoms(&text[kept..]) {
         used += wide;
         if used > columns {
             break;
@@ -40,6 +40,15 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
     }
     out.extend(std::iter::repeat_n(' ', columns - kept_columns));
     out
+}
+
+/// How much of the start is clean ASCII, one column per byte: looking for clusters costs fifty times more.
+fn plain_start(text: &str) -> usize {
+    match text.bytes().position(|byte| !byte.is_ascii()) {
+        None => text.len(),
+        // A mark may belong to the character before it.
+        Some(first_other) => first_other.saturating_sub(1),
+    }
 }
 
 /// The smallest pieces a line may be cut into, with their columns.

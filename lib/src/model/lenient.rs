@@ -153,6 +153,11 @@ pub(crate) fn parsed<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
     serde_json::from_str(raw.get()).ok()
 }
 
+/// The elements of a raw field, if it is a list. Serde's error would quote all of a string.
+pub(crate) fn elements(raw: &RawValue) -> Option<Vec<&RawValue>> {
+    raw.get().starts_with('[').then(|| serde_json::from_str(raw.get()).ok())?
+}
+
 /// A string's text, nothing for `null`, or the JSON of any other value.
 pub(crate) fn to_text(value: &Value) -> String {
     match value {
@@ -284,9 +289,9 @@ const USUAL_FIELDS: usize = 8;
 pub(crate) struct RawObject<'a>(Vec<(Text<'a>, &'a RawValue)>);
 
 impl<'a> RawObject<'a> {
-    /// The fields of a raw value, if it is an object.
+    /// The fields of a raw value, if it is an object. Serde's error would quote all of a string, which may be a long prompt.
     pub(crate) fn from_raw(raw: &'a RawValue) -> Option<RawObject<'a>> {
-        serde_json::from_str(raw.get()).ok()
+        raw.get().starts_with('{').then(|| serde_json::from_str(raw.get()).ok())?
     }
 
     pub(crate) fn raw(&self, key: &str) -> Option<&'a RawValue> {
@@ -331,7 +336,7 @@ impl<'a> RawObject<'a> {
 
     /// An object; empty if the field has another shape.
     pub(crate) fn object(&self, key: &str) -> RawObject<'a> {
-        self.get(key)
+        self.raw(key).and_then(RawObject::from_raw).unwrap_or_default()
     }
 
     /// The fields that are objects, with their keys.

@@ -315,19 +315,22 @@ pub(crate) fn title(text: &str) -> String {
 
 /// A text in one line, cut on a character.
 pub(crate) fn shorten(text: &str, max_chars: usize) -> String {
-    // The number of words is limited too: a prompt can be a whole file.
-    let words = text.split_whitespace().take(max_chars);
-    let mut line = String::new();
-    for word in words {
+    let (mut line, mut chars) = (String::new(), 0);
+    // No further than it is shown: a prompt can be a whole file.
+    for word in text.split_whitespace() {
         if !line.is_empty() {
             line.push(' ');
+            chars += 1;
         }
-        line.extend(word.chars().take(max_chars + 1));
-        if line.len() > max_chars * 4 {
+        let left = (max_chars + 1_usize).saturating_sub(chars);
+        let end = word.char_indices().nth(left).map_or(word.len(), |(end, _)| end);
+        line.push_str(&word[..end]);
+        chars += word[..end].chars().count();
+        if chars > max_chars {
             break;
         }
     }
-    if line.chars().nth(max_chars).is_none() {
+    if chars <= max_chars {
         return line;
     }
     line.chars().take(max_chars - 1).chain(['…']).collect()

@@ -50,7 +50,7 @@ pub(super) fn link<'a>(text: &'a str, row: &RawObject<'a>, emit: &mut dyn FnMut(
     let has_result = row.text("result").is_some() || row.text("result_structured").is_some();
     let failed = matches!(&*status, "failed" | "cancelled") || row.text("error").is_some();
     let answered = has_result || failed || status == "completed";
-    let messages = row.raw(MESSAGES).and_then(|list| serde_json::from_str::<Vec<&'a RawValue>>(list.get()).ok());
+    let messages = row.raw(MESSAGES).and_then(lenient::elements);
     let is_system = |message: &&RawValue| {
         let role = RawObject::from_raw(message).and_then(|message| message.text("role"));
         role.as_deref() == Some("system")

@@ -37,7 +37,7 @@ pub(super) fn todos(part: &Part) -> Option<Value> {
 
 /// The blocks of a `content`; a string is a single one.
 fn blocks_of(content: &RawValue) -> Vec<&RawValue> {
-    serde_json::from_str(content.get()).unwrap_or_else(|_| vec![content])
+    lenient::elements(content).unwrap_or_else(|| vec![content])
 }
 
 fn item(raw: &RawValue, run: &ToolRun<'_>) -> Option<ContentItem> {

@@ -59,7 +59,7 @@ fn failed_turn(error: &RawObject<'_>) -> Content {
 /// Without a `replacement_history` the model still sees the prompts and the summary.
 fn compaction(payload: &RawObject<'_>) -> Compaction {
     let history = payload.raw("replacement_history");
-    let history = history.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
+    let history = history.and_then(lenient::elements);
     let is_summary = |raw: &RawValue| {
         serde_json::from_str::<Payload<'_>>(raw.get()).is_ok_and(|message| context::is_summary(&message))
     };

@@ -135,7 +135,7 @@ fn parts(content: &RawValue) -> Vec<Part> {
 
 /// The messages in the place of the compacted conversation, without ids.
 fn replacement(raw: &RawValue) -> Option<Vec<Body>> {
-    let lines: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
+    let lines = lenient::elements(raw)?;
     let body = |raw: &RawValue| {
         let line: Line<'_> = serde_json::from_str(raw.get()).ok()?;
         let class = line.record_class();

@@ -258,7 +258,7 @@ fn snapshot(payload: &RawObject<'_>) -> Snapshot {
 /// The record itself has all that the model sees instead.
 fn compaction(payload: &RawObject<'_>) -> Compaction {
     let history = payload.raw("compressedHistory");
-    let history = history.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
+    let history = history.and_then(lenient::elements);
     let summary = history.iter().flatten().find_map(|raw| {
         let text = content_from(&RawObject::from_raw(raw)?).text();
         Some(text).filter(|text| !text.is_empty())

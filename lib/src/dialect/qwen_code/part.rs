@@ -11,7 +11,7 @@ use crate::model::record::{ContentItem, Outcome, ToolResult};
 ///
 /// `noted_call` is the id for a response that has none.
 pub(super) fn items<'p>(parts: &'p RawValue, noted_call: Option<&'p str>) -> impl Iterator<Item = ContentItem> + 'p {
-    let parts: Vec<&RawValue> = serde_json::from_str(parts.get()).unwrap_or_else(|_| vec![parts]);
+    let parts = lenient::elements(parts).unwrap_or_else(|| vec![parts]);
     parts.into_iter().filter_map(move |raw| item(raw, noted_call))
 }
 
