@@ -270,5 +270,7 @@ fn a_picture_has_its_name_and_a_prompt_that_is_only_one_is_called_after_it() {
         let shown = env.run(&["show", file.to_str().unwrap()]).out;
         has_in_order(&shown, &[&format!("{name}\n"), "▌ you", &format!("⎘ {name} (image/png, 3 B)\n")]);
         assert!(shown.starts_with(name), "{shown}");
+        let json = env.run(&["show", file.to_str().unwrap(), "--json"]).out;
+        assert_eq!(json.contains(r#""filename": "red.png""#), name == "red.png", "{json}");
     }
 }

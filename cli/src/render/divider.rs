@@ -93,27 +93,39 @@ pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look,
             format!("{}\n", rule(&what, look))
         }
         "error" if text("kind") == "interrupted" => format!("{}\n", rule("interrupted", look)),
-        "error" if text("kind") == "api_error" => {
+        "error" if data.get("retried").is_some() || text("kind") == "api_error" => {
             let attempts = match number("attempts").unwrap_or(1) {
                 1 => "1 retry".to_owned(),
                 attempts => format!("{attempts} retries"),
             };
             let why = if text("text").is_empty() { String::new() } else { format!(": {}", text("text")) };
-            error(&format!("{attempts}{why}"), look)
+            let is_over = data.get("retried").is_some();
+            marked(if is_over { Mark::Retried } else { Mark::Failed }, &format!("{attempts}{why}"), look)
         }
-        "error" => error(text("text"), look),
+        "error" => marked(Mark::Failed, text("text"), look),
         _ => return None,
     })
 }
 
+/// Whether an answer followed an error.
+#[derive(Clone, Copy)]
+enum Mark {
+    Failed,
+    Retried,
+}
+
 /// An error, wrapped and indented like the rest.
-fn error(text: &str, look: &Look) -> String {
+fn marked(mark: Mark, text: &str, look: &Look) -> String {
     let paint = Paint { colour: look.colour };
+    let (sign, brush): (_, fn(Paint, &str) -> String) = match mark {
+        Mark::Failed => ("✗", Paint::red),
+        Mark::Retried => ("↻", Paint::dim),
+    };
     let text = clean::text(text).into_owned();
     let rows = wrap::prose(&text, look.width.saturating_sub(4).max(1)).into_iter().enumerate();
     rows.map(|(at, range)| {
-        let start = if at == 0 { "✗" } else { " " };
-        format!("  {}\n", paint.red(&format!("{start} {}", &text[range])))
+        let start = if at == 0 { sign } else { " " };
+        format!("  {}\n", brush(paint, &format!("{start} {}", &text[range])))
     })
     .collect()
 }

@@ -50,6 +50,13 @@ pub(crate) fn add_retry(part: &mut DataPart, content: &Content) {
     part.data["text"] = content.text().into();
 }
 
+/// Marks failed attempts that an answer follows. Who stops the agent does not ask it to try again.
+pub(crate) fn mark_retried(part: &mut DataPart) {
+    if part.kind == "error" && part.data["kind"] != "interrupted" {
+        part.data["retried"] = true.into();
+    }
+}
+
 /// The text of a part that describes a failure.
 pub(crate) fn text_of_failure(part: &Part) -> Option<&str> {
     let Part::Data(data) = part else { return None };

@@ -6,12 +6,13 @@ use hashbrown::HashMap;
 
 use crate::model::divider;
 use crate::model::error::Result;
-use crate::model::message::{Message, Part, Role, SteeringPart};
+use crate::model::message::{DataPart, Message, Part, Role, SteeringPart};
 use crate::model::metadata::MessageMetadata;
 use crate::model::record::{Body, Compaction, Content, Display, Kind, ToolNote, ToolResult};
 use crate::model::settle::{annotate, done, orphan, settle, take_first_final};
 use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
+use crate::view::tool_view::tagged_name;
 
 /// Reads the bodies of `records` and builds one message. `is_called` returns whether a call with this id is on the branch.
 pub(crate) fn message(
@@ -51,6 +52,8 @@ struct MessageBuilder {
     answer: Option<u64>,
     /// The last record was an item of an answer.
     in_items: bool,
+    /// A request failed, and no answer followed.
+    failed_request: bool,
 }
 
 impl MessageBuilder {
@@ -94,6 +97,7 @@ impl MessageBuilder {
         let new_answer = !continues && (group.is_none() || group != self.answer);
         (self.answer, self.in_items) = (group, record.is_item());
         if new_answer {
+            self.note_success(record);
             self.parts.push(Part::StepStart);
         }
         self.parts.extend(content.parts.drain(..).map(done));
@@ -107,6 +111,17 @@ impl MessageBuilder {
         self.notes.append(&mut content.notes);
         self.keep(std::mem::take(&mut content.results));
         self.about.add(record.at(), content);
+    }
+
+    /// An answer after failed requests: the agent has tried again, and the turn has not failed.
+    fn note_success(&mut self, answer: RecordRef<'_>) {
+        if answer.is_failure() {
+            return;
+        }
+        self.failed_request = false;
+        if let Some(Part::Data(before)) = self.parts.last_mut() {
+            divider::mark_retried(before);
+        }
     }
 
     /// The summary may be in a record of its own, whose parent is the one that cuts.
@@ -125,13 +140,15 @@ impl MessageBuilder {
 
     fn fail(&mut self, record: RecordRef<'_>, content: Content) {
         let is_stopped = content.display == Some(Display::Interrupted);
+        let is_again = |known: &DataPart| {
+            // Records beside the conversation are attempts of one request.
+            divider::is_failure_of(known, &content) && (record.is_side() || known.data["text"] == *content.text())
+        };
         match self.parts.last_mut() {
-            Some(Part::Data(known)) if record.is_side() && divider::is_failure_of(known, &content) => {
-                divider::add_retry(known, &content);
-            }
+            Some(Part::Data(known)) if !is_stopped && is_again(known) => divider::add_retry(known, &content),
             _ => self.parts.push(divider::failure(&record.id(), &content)),
         }
-        self.about.error |= !record.is_side() && !is_stopped;
+        self.failed_request |= !record.is_side() && !is_stopped;
         let content = Content { display: None, ..content };
         self.about.add(record.at(), content);
     }
@@ -155,7 +172,9 @@ impl MessageBuilder {
 
     /// Adds each result to its call; results without a call on the branch follow alone.
     fn finish(&mut self, is_called: &dyn Fn(&str) -> bool) -> Vec<Part> {
+        self.about.error |= self.failed_request;
         let mut parts = std::mem::take(&mut self.parts);
+        name_pictures(&mut parts);
         for part in &mut parts {
             if let Part::Tool(call) = part
                 && call.is_open()
@@ -171,5 +190,15 @@ impl MessageBuilder {
         parts.extend(left.into_iter().map(|(_, result)| orphan(result)));
         annotate(std::mem::take(&mut self.notes), &mut parts);
         parts
+    }
+}
+
+/// Gives pictures the names that are in the tags before them, as Codex writes them.
+fn name_pictures(parts: &mut [Part]) {
+    for at in 0..parts.len() {
+        let name = tagged_name(parts, at).map(str::to_owned);
+        if let (Part::File(file), Some(name)) = (&mut parts[at], name) {
+            file.filename.get_or_insert(name);
+        }
     }
 }

@@ -16,6 +16,7 @@ mod tests;
 
 pub use change::{Changes, DiffLine, FileAction, FileChange, Hunk, Sign};
 pub use question::{Choice, Question};
+pub(crate) use result::tagged_name;
 pub use result::{attached_name, data_url_bytes, result_text, size_text};
 pub use shell::ShellRun;
 

@@ -307,3 +307,16 @@ fn what_the_api_would_refuse_is_repaired() {
     );
     assert_eq!(without_ids[5], json!({"role": "model", "parts": [{"text": "Done."}]}));
 }
+
+#[test]
+fn a_request_that_was_tried_again_with_success_has_not_failed() {
+    let session = case("failed-request-retried");
+    let answer = parts(&session, 1);
+    let attempts = &answer[0]["data"];
+    assert_eq!((&attempts["attempts"], &attempts["retried"]), (&json!(2), &json!(true)));
+    assert_eq!(answer[2]["text"], "At noon.");
+    assert_eq!(messages(&session)[1].metadata.as_ref().unwrap().get("error"), None);
+    let failed = case("failed-request");
+    assert_eq!(messages(&failed)[3].metadata.as_ref().unwrap()["error"], true);
+    assert_eq!(parts(&failed, 3)[0]["data"].get("retried"), None, "nothing came after it");
+}

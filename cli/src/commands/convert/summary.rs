@@ -40,7 +40,7 @@ const MISSED: &[(&str, Numbers, &[Lost])] = &[
     ("model names", Numbers::Left, &[Lost::Model]),
     ("times", Numbers::Left, &[Lost::Timestamp]),
     ("token counts", Numbers::Left, &[Lost::Usage, Lost::ReasoningTokens, Lost::CacheTokens]),
-    ("the copy of the original", Numbers::Left, &[Lost::Original]),
+    ("a copy of the original to convert back from", Numbers::Left, &[Lost::Original]),
 ];
 
 /// Whether it matters how many of them.

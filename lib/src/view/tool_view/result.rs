@@ -20,17 +20,18 @@ pub fn result_text(output: &Value) -> Cow<'_, str> {
     }
 }
 
-/// The name of an attached file among the parts of its message: its own, the one in the tag that Codex puts before a picture
-/// (`<image name=[Image #1] path="/w/red.png">`), or what it is.
+/// The name of an attached file among the parts of its message: its own, the one in the tag before it, or what it is.
 pub fn attached_name(parts: &[Part], at: usize) -> &str {
     let Some(Part::File(file)) = parts.get(at) else { return "file" };
-    let tagged = || {
-        let tag = parts.get(at.checked_sub(1)?)?.as_text()?.trim();
-        let (_, path) = tag.strip_prefix("<image name=")?.strip_suffix("\">")?.split_once("path=\"")?;
-        path.rsplit(['/', '\\']).next()
-    };
-    let name = file.filename.as_deref().or_else(tagged).filter(|name| !name.is_empty());
+    let name = file.filename.as_deref().or_else(|| tagged_name(parts, at)).filter(|name| !name.is_empty());
     name.unwrap_or(if file.media_type.starts_with("image/") { "image" } else { "file" })
+}
+
+/// The name in the tag that Codex puts before a picture: `<image name=[Image #1] path="/w/red.png">`.
+pub(crate) fn tagged_name(parts: &[Part], at: usize) -> Option<&str> {
+    let tag = parts.get(at.checked_sub(1)?)?.as_text()?.trim();
+    let (_, path) = tag.strip_prefix("<image name=")?.strip_suffix("\">")?.split_once("path=\"")?;
+    path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty())
 }
 
 /// The number of bytes in a `data:` URL, by its length: nothing is decoded.
