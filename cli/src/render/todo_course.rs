@@ -64,7 +64,9 @@ fn list_of(record: RecordRef<'_>) -> Result<Option<Vec<TodoRow>>, Failure> {
     };
     Ok(match record.body()? {
         Body::Restore(restore) => restore.todos.as_deref().map(of_list),
-        body => body.content().and_then(|content| content.todos.as_deref().map(of_list).or_else(|| of_calls(content))),
+        body => body
+            .content()
+            .and_then(|content| content.todos.as_deref().map(of_list).or_else(|| of_calls(content))),
     })
 }
 

@@ -59,6 +59,7 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
     if form == Form::Call && (promise.kind != "password" || names::is_asked_for(&text[name.clone()])) {
         return None;
     }
+    let is_quoted = Quote::at(bytes, name.end).is_some();
     let is_in_code = bytes[name].iter().any(u8::is_ascii_lowercase);
     let (at, form) = after_type(text, at, form, promise.strength);
     let at = if form == Form::Spaced { after_constructor(bytes, at) } else { at };
@@ -69,7 +70,11 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
             let with_quotes = if form == Form::Env { at..end + quote.closing_length() } else { value.clone() };
             let strength = if form == Form::Cell { Strength::Weak } else { promise.strength };
             let inner = text.get(value.clone())?;
-            let is_env = form == Form::Env && !inner.contains(char::is_whitespace);
+            // In code, tests are full of them: `User(name="ada", password="national")`.
+            if is_in_code && !is_quoted && matches!(form, Form::Env | Form::Spaced) && values::is_plain_word(inner) {
+                return None;
+            }
+            let is_env = form == Form::Env && !is_in_code && !inner.contains(char::is_whitespace);
             let is_phrase =
                 form == Form::Env && !is_in_code && strength != Strength::Weak && values::has_mixed_word(inner);
             let fits =
@@ -177,6 +182,7 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     while matches!(bytes.get(at), Some(b']' | b')' | b'*')) {
         at += 1;
     }
+    at = after_remark(bytes, at);
     if let Some(quote) = Quote::at(bytes, at).filter(|_| !closes_quote) {
         at += quote.length;
     }
@@ -227,6 +233,15 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
         at += 1;
     }
     (at < bytes.len()).then_some((at, form))
+}
+
+/// "password (for staging):", where what is in brackets is no value.
+fn after_remark(bytes: &[u8], at: usize) -> usize {
+    let Some(inside) = bytes.get(at..).and_then(|rest| rest.strip_prefix(b" (")) else { return at };
+    let is_remark =
+        |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'_' | b'.' | b',' | b'/');
+    let length = inside.iter().take(MAX_GAP_BYTES).take_while(is_remark).count();
+    if matches!(inside.get(length..), Some([b')', b':' | b'=', ..])) { at + 2 + length + 1 } else { at }
 }
 
 /// The value that is written beside its name: `key="DbPassword" value="…"`, `name: DB_PASSWORD` with `value: …` in the next line,
@@ -304,7 +319,7 @@ fn prose(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
         let is_one_of = |verbs: &[&str]| verbs.iter().any(|verb| word.eq_ignore_ascii_case(verb));
         let is_verb = is_one_of(&["is", "was", "is:", "are", "=", "->", "→", "equals", "'s", "ist", "lautet", "était"]);
         // Words that say so only if what follows is no word.
-        let may_be_verb = is_one_of(&["to", "-", "–", "—", "est", "es", "è", "é", "jest", "är"]);
+        let may_be_verb = is_one_of(&["to", "be", "being", "-", "–", "—", "est", "es", "è", "é", "jest", "är"]);
         let is_plain = !word.contains(['[', ']', '{', '}', '"', '=', '(', ')', '<', '>']);
         let ends_clause = word.ends_with(['.', '!', '?', ';', ',']) || length == 0;
         let then = word_at + length;
@@ -321,6 +336,10 @@ fn prose(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
             return (value < bytes.len() && value > then).then_some((value, Form::Prose));
         }
         if ends_clause || !is_plain || words > 6 || bytes.get(then) == Some(&b'\n') {
+            break;
+        }
+        // A line break in JSON within JSON.
+        if word.contains("\\n") {
             break;
         }
         words += 1;
@@ -490,6 +509,10 @@ impl Quote {
         while at < limit {
             match bytes[at] {
                 b'\n' | b'\r' => return None,
+                // A line break in JSON within JSON.
+                b'\\' if matches!(bytes.get(at + 1), Some(b'n')) && bytes.get(at.wrapping_sub(1)) != Some(&b'\\') => {
+                    return None;
+                }
                 b'\\' => {
                     let slashes = bytes[at..limit].iter().take_while(|byte| **byte == b'\\').count();
                     let closes = bytes.get(at + slashes) == Some(&self.sign);

@@ -1,6 +1,7 @@
 //! Rules in code: what only the program that embeds the library knows.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// One kind of secret, as code.
 ///
@@ -30,4 +31,17 @@ pub trait Rule: Send + Sync {
     fn held_back(&self, _text: &str) -> usize {
         0
     }
+}
+
+/// What the rules make of a text, one after the other; `None` if they leave it as it is.
+pub(super) fn scrubbed(rules: &[Arc<dyn Rule>], key: Option<&str>, text: &str) -> Option<String> {
+    let mut new = None;
+    for rule in rules {
+        let before = new.as_deref().unwrap_or(text);
+        let after = rule.scrub(key, before);
+        if after != before {
+            new = Some(after.into_owned());
+        }
+    }
+    new
 }

@@ -1,6 +1,11 @@
 //! Card numbers and IBANs, found by their digits: they have no keyword, but issuers, lengths and checksums.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
+use super::values;
 
 /// What a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +31,12 @@ const CONTEXT_BYTES: usize = 64;
 #[rustfmt::skip]
 const CARD_WORDS: &[&str] = &[
     "card", "visa", "amex", "american express", "credit", "debit", "discover", "diners", "jcb", "pan:", "cc:",
-    "cc=", "payment", "ccnum", "cc_num", "cc-num", "ccn", "pan=", "pan ", "pan\"", "karte", "tarjeta", "carte ",
+    "cc=", "payment", "ccnum", "cc_num", "cc-num", "ccn", "pan=", "pan ", "pan\"", "karte", "tarjeta", "carte ", "number=",
 ];
 
-/// Finds numbers, in order. `masked_before` says where the last secret before a place ends: context does not reach over it.
+static CARD_WORD: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| values::finder(CARD_WORDS));
+
+/// Finds numbers, in order.
 pub(super) fn find(text: &str, mut found: impl FnMut(Number, Range<usize>)) {
     let bytes = text.as_bytes();
     if bytes.len() < MIN_NUMBER_BYTES {
@@ -145,12 +152,20 @@ fn card_at(text: &str, at: usize, limit: usize) -> Option<usize> {
     separators.dedup();
     let is_grouped = matches!(lengths[..count], [4, 4, 4, 4] | [4, 6, 5] | [4, 6, 4]) && separators.len() == 1;
     let is_single = count == 1 && (13..=19).contains(&first.len());
+    if !is_grouped && !is_single {
+        return None;
+    }
     let digits: Vec<u8> = bytes[at..end].iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
-    let has_context = has_context(text, at);
-    let fits = (is_grouped || is_single) && has_issuer(&digits, has_context || is_grouped) && is_luhn(&digits);
     let is_one_digit = digits.iter().all(|digit| *digit == digits[0]);
-    let stands_alone = stands_alone(bytes, &(at..end), has_context);
-    (fits && !is_one_digit && stands_alone).then_some(end)
+    // What is read for context would be read again for each group of a long table, so it comes last.
+    if is_one_digit || !has_issuer(&digits, true) || !is_luhn(&digits) {
+        return None;
+    }
+    let has_context = has_context(text, at);
+    let fits = has_issuer(&digits, has_context || is_grouped)
+        && stands_alone(bytes, &(at..end), has_context)
+        && (has_context || is_grouped || !is_called_id(bytes, at));
+    fits.then_some(end)
 }
 
 /// Not a part of a word, a decimal, a path or, without a word that says "card", of an address or an assignment.
@@ -184,8 +199,18 @@ fn has_context(text: &str, at: usize) -> bool {
     let line = before.rsplit(|byte| *byte == b'\n').next().unwrap_or(before);
     // What is masked in between changes its length: only what follows it counts, before and after.
     let line = line.rsplit(|byte| *byte == b']').next().unwrap_or(line);
-    let has = |word: &str| line.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word.as_bytes()));
-    CARD_WORDS.iter().any(|word| has(word))
+    CARD_WORD.as_ref().is_some_and(|words| words.is_match(line))
+}
+
+/// Whether the word before a number says that it counts something: `id 4…`, `"order": 4…`.
+fn is_called_id(bytes: &[u8], at: usize) -> bool {
+    const WORDS: [&[u8]; 8] = [b"id", b"ids", b"order", b"ticket", b"tracking", b"snowflake", b"status", b"ts"];
+    let before = &bytes[at.saturating_sub(16)..at];
+    let signs = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b':' | b'"' | b'=' | b'\'')).count();
+    let before = &before[..before.len() - signs];
+    let letters = before.iter().rev().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let word = &before[before.len() - letters..];
+    WORDS.iter().any(|known| word.eq_ignore_ascii_case(known)) || word.ends_with(b"Id") || word.ends_with(b"ID")
 }
 
 fn has_issuer(digits: &[u8], has_context: bool) -> bool {

@@ -1,9 +1,11 @@
 //! Redacts a whole file: lines of JSON, one JSON document, or plain text.
 
+use hashbrown::HashSet;
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr_iter};
 
+use super::json::Input;
 use super::{LineFinding, Redactor, SensitiveCalls};
 
 /// A file without its secrets.
@@ -65,11 +67,11 @@ impl Redactor {
         for number in 1.. {
             let Some(rest) = bytes.get(start..).filter(|rest| !rest.is_empty()) else { break };
             let length = memchr(b'\n', rest).unwrap_or(rest.len());
-            let redacted = self.line_after(&mut calls, &rest[..length]);
-            findings.extend(redacted.findings.into_iter().map(|finding| finding.in_document(number, start)));
-            if let Cow::Owned(masked) = redacted.bytes {
-                out.extend_from_slice(&bytes[copied..start]);
-                out.extend_from_slice(&masked);
+            let written = out.len();
+            let input = Input { kept: &HashSet::new(), before: &bytes[copied..start], line: &rest[..length] };
+            let found = self.write_line(&input, &mut calls, &mut out);
+            findings.extend(found.into_iter().map(|finding| finding.in_document(number, start)));
+            if out.len() > written {
                 copied = start + length;
             }
             start += length + 1;

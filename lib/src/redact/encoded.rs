@@ -1,6 +1,9 @@
 //! Secrets behind base64: private keys and logins that somebody encoded once more, and the values of a Kubernetes Secret.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::{base64, blocks, values};
 
@@ -12,6 +15,9 @@ const MAX_INDENT_BYTES: usize = 64;
 
 /// A longer run of base64 is a file.
 const MAX_RUN_BYTES: usize = 64 * 1024;
+
+/// A name, a value and what is between them.
+const MAX_ENTRY_BYTES: usize = 5 * 1024;
 
 /// What is in the values of `data:` or `stringData:`.
 pub(super) struct Values {
@@ -62,6 +68,27 @@ pub(super) fn values(text: &str, hit: &Range<usize>) -> Values {
             return found;
         }
         at = next;
+    }
+    found
+}
+
+/// The secret values of the object after `"data":`, which may be JSON within JSON.
+pub(super) fn json_values(text: &str, start: usize) -> Values {
+    static ENTRY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let entry = r#"^(?:\s|\\n)*\\*"[^"\\\n]{1,128}\\*"(?:\s|\\n)*:(?:\s|\\n)*\\*"(?<value>[^"\\\n]{0,4096})\\*"(?:\s|\\n)*,?"#;
+        Regex::new(entry).ok()
+    });
+    let mut found = Values { spans: Vec::new(), is_open: false };
+    let spaces = text[start..].len() - text[start..].trim_start_matches([' ', '\n', '\r', '\t']).len();
+    let Some(entry) = ENTRY.as_ref().filter(|_| text[start + spaces..].starts_with('{')) else { return found };
+    let mut at = start + spaces + 1;
+    for _ in 0..MAX_LINES {
+        let window = &text[at..text.floor_char_boundary(text.len().min(at + MAX_ENTRY_BYTES))];
+        let Some(captures) = entry.captures(window) else { break };
+        if let Some(value) = captures.name("value").filter(|value| is_encoded(value.as_str())) {
+            found.spans.push(at + value.start()..at + value.end());
+        }
+        at += captures.get(0).map_or(window.len(), |whole| whole.end());
     }
     found
 }

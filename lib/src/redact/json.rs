@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 
 use hashbrown::HashSet;
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 use serde_json::Value;
 
 use super::by_file::{self, Replaced, SensitiveCalls};
-use super::{Finding, Redacted, Redactor};
+use super::{Change, Finding, Redactor};
 use crate::model::json;
 
 /// A line of JSON without its secrets.
@@ -53,15 +53,24 @@ impl Redactor {
         calls: &mut SensitiveCalls,
         line: &'l [u8],
     ) -> RedactedLine<'l> {
-        let replaced = self.engine.as_ref().map(|engine| calls.find(engine, self.style, line)).unwrap_or_default();
-        let mut walk = Walk::new(self, line, kept, &replaced);
+        let mut out = Vec::new();
+        let findings = self.write_line(&Input { kept, before: &[], line }, calls, &mut out);
+        let bytes = if out.is_empty() { Cow::Borrowed(line) } else { Cow::Owned(out) };
+        RedactedLine { bytes, findings }
+    }
+
+    /// Appends a line without its secrets, or nothing if there is none in it: a line may be most of a file.
+    pub(super) fn write_line(
+        &self,
+        input: &Input<'_>,
+        calls: &mut SensitiveCalls,
+        out: &mut Vec<u8>,
+    ) -> Vec<LineFinding> {
+        let find = |(engine, style)| by_file::find(calls, engine, style, input.line);
+        let replaced = self.engine().map(find).unwrap_or_default();
+        let mut walk = Walk::new(self, input, replaced, out);
         walk.run();
-        let (mut out, copied, findings) = (walk.out, walk.copied, walk.findings);
-        if copied == 0 {
-            return RedactedLine { bytes: Cow::Borrowed(line), findings };
-        }
-        out.extend_from_slice(&line[copied..]);
-        RedactedLine { bytes: Cow::Owned(out), findings }
+        walk.findings
     }
 
     /// Redacts every string of a value, keys too.
@@ -78,13 +87,12 @@ impl Redactor {
 }
 
 /// A text of JSON with some of its strings replaced, and nothing else changed.
-pub(super) fn replace_strings(text: &str, replaced: &Replaced) -> String {
+pub(super) fn replace_strings(text: &str, replaced: Replaced) -> String {
     let nothing = Redactor::of_rules(Vec::new());
-    let kept = HashSet::new();
-    let mut walk = Walk::new(&nothing, text.as_bytes(), &kept, replaced);
-    walk.run();
-    walk.out.extend_from_slice(&text.as_bytes()[walk.copied..]);
-    String::from_utf8_lossy(&walk.out).into_owned()
+    let mut out = Vec::new();
+    let input = Input { kept: &HashSet::new(), before: &[], line: text.as_bytes() };
+    Walk::new(&nothing, &input, replaced, &mut out).run();
+    String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// Adds a key to a JSON pointer.
@@ -124,14 +132,62 @@ struct Frame<'w> {
     expects_key: bool,
 }
 
+impl<'w> Frame<'w> {
+    fn read_key(&mut self, key: &Cow<'w, str>, change: &Change) {
+        self.masked_key = match change {
+            Change::Masks(masks) if masks.is_empty() => None,
+            Change::Masks(masks) => Some(super::masked(key, masks)),
+            Change::Whole(new) => Some(new.clone()),
+        };
+        self.key = Some(key.clone());
+        self.expects_key = false;
+    }
+
+    /// Remembers a value that says what the next one is.
+    fn read_value(&mut self, text: &str) {
+        let is_name = || self.key.as_deref().is_some_and(is_pair_name) && text.len() <= super::names::MAX_NAME_BYTES;
+        if !self.is_object {
+            self.pair = text.strip_prefix("--").filter(|name| !name.contains(['=', ' '])).map(str::to_owned);
+        } else if is_name() {
+            self.pair = Some(text.to_owned());
+        }
+    }
+}
+
+/// A string as it is written in a line.
+struct Literal<'w> {
+    /// Where it starts.
+    quote: usize,
+    /// What is between its quotes.
+    written: &'w [u8],
+    /// Whether it has its second quote: the last string of a torn line has none.
+    is_closed: bool,
+}
+
+impl Literal<'_> {
+    fn end(&self) -> usize {
+        self.quote + 1 + self.written.len() + usize::from(self.is_closed)
+    }
+}
+
+/// A line, and what surrounds it.
+pub(super) struct Input<'l> {
+    /// Strings that stay.
+    pub(super) kept: &'l HashSet<&'l str>,
+    /// Written before the line, if something in it changes.
+    pub(super) before: &'l [u8],
+    pub(super) line: &'l [u8],
+}
+
 struct Walk<'w> {
     redactor: &'w Redactor,
     line: &'w [u8],
-    /// Strings that stay.
+    before: &'w [u8],
     kept: &'w HashSet<&'w str>,
     /// Strings that are replaced whole.
-    replaced: &'w Replaced,
-    out: Vec<u8>,
+    replaced: Replaced,
+    /// Stays as it is until something is masked.
+    out: &'w mut Vec<u8>,
     /// Up to here, the line is in `out`.
     copied: usize,
     findings: Vec<LineFinding>,
@@ -139,9 +195,9 @@ struct Walk<'w> {
 }
 
 impl<'w> Walk<'w> {
-    fn new(redactor: &'w Redactor, line: &'w [u8], kept: &'w HashSet<&'w str>, replaced: &'w Replaced) -> Walk<'w> {
-        let (out, findings, frames) = (Vec::new(), Vec::new(), Vec::new());
-        Walk { redactor, line, kept, replaced, out, copied: 0, findings, frames }
+    fn new(redactor: &'w Redactor, input: &Input<'w>, replaced: Replaced, out: &'w mut Vec<u8>) -> Walk<'w> {
+        let Input { kept, before, line } = *input;
+        Walk { redactor, line, before, kept, replaced, out, copied: 0, findings: Vec::new(), frames: Vec::new() }
     }
 
     fn run(&mut self) {
@@ -172,6 +228,9 @@ impl<'w> Walk<'w> {
                 _ => at = self.outside(at),
             }
         }
+        if self.copied > 0 {
+            self.out.extend_from_slice(&self.line[self.copied..]);
+        }
     }
 
     fn open(&mut self, is_object: bool) {
@@ -201,71 +260,85 @@ impl<'w> Walk<'w> {
         let text = String::from_utf8_lossy(&self.line[start..end]);
         let redacted = self.redactor.text(&text);
         if let Cow::Owned(masked) = &redacted.text {
-            let masked = masked.clone().into_bytes();
-            self.replace(start, end, &masked);
-            self.note(&redacted.findings, start, None);
+            self.replace(start, end, masked.as_bytes());
+            self.note(redacted.findings, start, None);
         }
         end
     }
 
     /// Judges the string that starts at a quote, and returns where it ends.
     fn string(&mut self, quote: usize) -> usize {
-        let start = quote + 1;
-        let (end, has_escapes) = string_end(self.line, start);
-        let after = if self.line.get(end) == Some(&b'"') { end + 1 } else { end };
         let line: &'w [u8] = self.line;
-        let raw = &line[start..end];
-        let text = decoded(raw, has_escapes);
+        let (end, has_escapes) = string_end(line, quote + 1);
+        let literal = Literal { quote, written: &line[quote + 1..end], is_closed: line.get(end) == Some(&b'"') };
         let is_key = self.frames.last().is_some_and(|frame| frame.expects_key);
-        let redactor = self.redactor;
-        let redacted = match self.frames.last() {
-            _ if self.kept.contains(text.as_ref()) => Redacted::unchanged(&text),
-            _ if let Some(replaced) = self.replaced_string(is_key) => replaced,
-            Some(frame) if !is_key => {
-                let key = match frame.is_object {
-                    // `{"password": {"value": "…"}}`
-                    true if frame.pair.is_none() && frame.key.as_deref().is_some_and(is_pair_value) => self.outer_key(),
-                    true => frame.key.as_deref().map(|key| judged_as(key, frame.pair.as_deref())),
-                    false => frame.pair.as_deref().or(frame.key.as_deref()),
-                };
-                match key {
-                    Some(_) if self.is_in_secret_data(&text) => redactor.value(Some("secret_data_password"), &text),
-                    key => redactor.value(key, &text),
+        if let Some(new) = self.replaced_string(is_key) {
+            self.write_string(&literal, &new);
+            self.note(vec![Finding { rule: by_file::RULE.to_owned(), span: 0..0, hash: None }], quote, Some(()));
+            return literal.end();
+        }
+        let text = decoded(literal.written, has_escapes);
+        let change = match !self.kept.contains(text.as_ref()) {
+            true => self.change(&text, is_key),
+            false => Change::nothing(),
+        };
+        if let Some(frame) = self.frames.last_mut() {
+            match is_key {
+                true => frame.read_key(&text, &change),
+                false => frame.read_value(&text),
+            }
+        }
+        self.write(&literal, text, change);
+        literal.end()
+    }
+
+    /// What becomes of a string at this place.
+    fn change(&self, text: &str, is_key: bool) -> Change {
+        let Some(frame) = self.frames.last().filter(|_| !is_key) else { return self.redactor.change(None, text) };
+        let key = match frame.is_object {
+            // `{"password": {"value": "…"}}`
+            true if frame.pair.is_none() && frame.key.as_deref().is_some_and(is_pair_value) => self.outer_key(),
+            true => frame.key.as_deref().map(|key| judged_as(key, frame.pair.as_deref())),
+            false => frame.pair.as_deref().or(frame.key.as_deref()),
+        };
+        match key {
+            Some(_) if self.is_in_secret_data(text) => self.redactor.change(Some("secret_data_password"), text),
+            key => self.redactor.change(key, text),
+        }
+    }
+
+    /// Writes what becomes of a string, and notes what was found in it.
+    fn write(&mut self, literal: &Literal<'w>, text: Cow<'_, str>, change: Change) {
+        let masks = match change {
+            Change::Masks(masks) if masks.is_empty() => return,
+            Change::Masks(masks) => masks,
+            Change::Whole(new) => return self.write_string(literal, &new),
+        };
+        match simdutf8::basic::from_utf8(literal.written) {
+            // What is around placeholders stays byte for byte.
+            Ok(written) => {
+                // A string may be most of the line: what it says goes before the same is written.
+                drop(text);
+                let (mut places, start) = (Places::new(written), literal.quote + 1);
+                for mask in &masks {
+                    let (from, to) = (start + places.of(mask.span.start), start + places.of(mask.span.end));
+                    self.replace(from, to, mask.placeholder.as_bytes());
                 }
             }
-            _ => redactor.value(None, &text),
-        };
-        let findings = redacted.findings;
-        let masked = match redacted.text {
-            Cow::Owned(masked) => Some(masked),
-            Cow::Borrowed(_) => None,
-        };
-        if let Some(masked) = &masked {
-            self.out.extend_from_slice(&line[self.copied..quote]);
-            // Straight into what is written: a string may be most of the line.
-            drop(json::write(&mut self.out, masked));
-            if after == end {
-                // The string is cut off, and stays so.
-                self.out.pop();
-            }
-            self.copied = after;
+            Err(_) => self.write_string(literal, &super::masked(&text, &masks)),
         }
-        if let Some(frame) = self.frames.last_mut() {
-            if is_key {
-                frame.key = Some(text);
-                frame.masked_key = masked;
-                frame.expects_key = false;
-            } else if frame.is_object
-                && frame.key.as_deref().is_some_and(is_pair_name)
-                && text.len() <= super::names::MAX_NAME_BYTES
-            {
-                frame.pair = Some(text.as_ref().to_owned());
-            } else if !frame.is_object {
-                frame.pair = text.strip_prefix("--").filter(|name| !name.contains(['=', ' '])).map(str::to_owned);
-            }
+        self.note(masks.into_iter().map(|mask| mask.finding).collect(), literal.quote, Some(()));
+    }
+
+    /// Writes another string in the place of one. One that is cut off stays so.
+    fn write_string(&mut self, literal: &Literal<'w>, new: &str) {
+        self.copy_until(literal.quote);
+        // Straight into what is written: a string may be most of the line.
+        drop(json::write(&mut *self.out, &new));
+        if !literal.is_closed {
+            self.out.pop();
         }
-        self.note(&findings, quote, Some(()));
-        after
+        self.copied = literal.end();
     }
 
     /// The key of the object that is being read, or its own key at the top.
@@ -275,13 +348,12 @@ impl<'w> Walk<'w> {
     }
 
     /// What replaces this string as a whole.
-    fn replaced_string(&self, is_key: bool) -> Option<Redacted<'static>> {
+    fn replaced_string(&mut self, is_key: bool) -> Option<String> {
         if self.replaced.is_empty() || is_key {
             return None;
         }
-        let text = Cow::Owned(self.replaced.get(&self.pointer(|frame| frame.key.clone()))?.clone());
-        let finding = Finding { rule: by_file::RULE.to_owned(), span: 0..0, hash: None };
-        Some(Redacted { text, findings: vec![finding] })
+        let pointer = self.pointer(|frame| frame.key.clone());
+        self.replaced.remove(&pointer)
     }
 
     /// Whether this is a value of `"data": {…}` that base64 hides, as in a Kubernetes Secret.
@@ -293,23 +365,28 @@ impl<'w> Walk<'w> {
             && super::encoded::is_encoded(text)
     }
 
+    fn copy_until(&mut self, at: usize) {
+        self.out.extend_from_slice(std::mem::take(&mut self.before));
+        self.out.extend_from_slice(&self.line[self.copied..at]);
+    }
+
     fn replace(&mut self, start: usize, end: usize, with: &[u8]) {
-        self.out.extend_from_slice(&self.line[self.copied..start]);
+        self.copy_until(start);
         self.out.extend_from_slice(with);
         self.copied = end;
     }
 
-    fn note(&mut self, findings: &[Finding], offset: usize, in_json: Option<()>) {
+    fn note(&mut self, findings: Vec<Finding>, offset: usize, in_json: Option<()>) {
         if findings.is_empty() {
             return;
         }
         let shown = |frame: &'_ Frame<'w>| frame.masked_key.as_deref().or(frame.key.as_deref()).map(str::to_owned);
         let pointer = in_json.map_or_else(String::new, |()| self.pointer(shown));
-        self.findings.extend(findings.iter().map(|finding| LineFinding {
-            rule: finding.rule.clone(),
+        self.findings.extend(findings.into_iter().map(|finding| LineFinding {
+            rule: finding.rule,
             pointer: pointer.clone(),
             offset,
-            hash: finding.hash.clone(),
+            hash: finding.hash,
         }));
     }
 
@@ -327,7 +404,7 @@ impl<'w> Walk<'w> {
 }
 
 /// Where a string ends, and whether it has escapes.
-fn string_end(line: &[u8], start: usize) -> (usize, bool) {
+pub(super) fn string_end(line: &[u8], start: usize) -> (usize, bool) {
     let (mut at, mut has_escapes) = (start, false);
     while let Some(found) = line.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
         at += found;
@@ -341,31 +418,64 @@ fn string_end(line: &[u8], start: usize) -> (usize, bool) {
 }
 
 /// What a string of JSON says. A torn one is read as far as it goes.
-fn decoded(raw: &[u8], has_escapes: bool) -> Cow<'_, str> {
+pub(super) fn decoded(raw: &[u8], has_escapes: bool) -> Cow<'_, str> {
     let text = simdutf8::basic::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed);
     if !has_escapes {
         return text;
     }
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_ref();
-    while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
+    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
         out.push_str(&rest[..at]);
-        let escape = &rest[at + 1..];
-        let (c, length) = match escape.as_bytes().first() {
-            Some(b'n') => ('\n', 1),
-            Some(b't') => ('\t', 1),
-            Some(b'r') => ('\r', 1),
-            Some(b'b') => ('\u{8}', 1),
-            Some(b'f') => ('\u{c}', 1),
-            Some(b'u') => unicode(escape),
-            Some(_) => escape.chars().next().map_or(('\\', 0), |c| (c, c.len_utf8())),
-            None => ('\\', 0),
-        };
+        let (c, length) = escape(&rest[at + 1..]);
         out.push(c);
-        rest = &escape[length..];
+        rest = &rest[at + 1 + length..];
     }
     out.push_str(rest);
     Cow::Owned(out)
+}
+
+/// The character of an escape, and how long the escape is after its backslash.
+fn escape(escape: &str) -> (char, usize) {
+    match escape.as_bytes().first() {
+        Some(b'n') => ('\n', 1),
+        Some(b't') => ('\t', 1),
+        Some(b'r') => ('\r', 1),
+        Some(b'b') => ('\u{8}', 1),
+        Some(b'f') => ('\u{c}', 1),
+        Some(b'u') => unicode(escape),
+        Some(_) => escape.chars().next().map_or(('\\', 0), |c| (c, c.len_utf8())),
+        None => ('\\', 0),
+    }
+}
+
+/// Finds places of what a string says in the string as it is written. They only grow.
+struct Places<'w> {
+    written: &'w str,
+    next_escape: Option<usize>,
+    /// A place, and the same place in what the string says.
+    at: usize,
+    decoded_at: usize,
+}
+
+impl<'w> Places<'w> {
+    fn new(written: &'w str) -> Places<'w> {
+        Places { written, next_escape: memchr(b'\\', written.as_bytes()), at: 0, decoded_at: 0 }
+    }
+
+    fn of(&mut self, decoded: usize) -> usize {
+        while let Some(next) = self.next_escape
+            && self.decoded_at + (next - self.at) < decoded
+        {
+            let (c, length) = escape(&self.written[next + 1..]);
+            self.decoded_at += next - self.at + c.len_utf8();
+            self.at = next + 1 + length;
+            self.next_escape = memchr(b'\\', &self.written.as_bytes()[self.at..]).map(|next| self.at + next);
+        }
+        self.at += decoded.saturating_sub(self.decoded_at);
+        self.decoded_at = self.decoded_at.max(decoded);
+        self.at
+    }
 }
 
 /// `u00e9`, or a pair for what needs two.

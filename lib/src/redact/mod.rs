@@ -27,6 +27,7 @@ mod words;
 mod assignment;
 mod blocks;
 mod jwt;
+mod paired;
 mod encoded;
 mod base64;
 mod digits;
@@ -37,7 +38,6 @@ mod json;
 mod stream;
 mod files;
 mod by_file;
-mod shell;
 mod document;
 mod custom;
 
@@ -69,9 +69,16 @@ const MIN_TOKEN_BYTES: usize = 12;
 /// The rules for what must not be written.
 #[derive(Clone)]
 pub struct Redactor {
-    engine: Option<Arc<Engine>>,
-    style: Style,
-    custom: Vec<Arc<dyn Rule>>,
+    rules: Rules,
+}
+
+/// Where the rules are.
+#[derive(Clone)]
+enum Rules {
+    /// In our table and in the user's settings.
+    Table(Arc<Engine>, Style),
+    /// In the code of the program that embeds the library.
+    Code(Vec<Arc<dyn Rule>>),
 }
 
 /// The built-in rules and the user's.
@@ -104,10 +111,24 @@ pub struct Finding {
     pub hash: Option<String>,
 }
 
-impl<'t> Redacted<'t> {
-    /// Nothing was found.
-    fn unchanged(text: &'t str) -> Redacted<'t> {
-        Redacted { text: Cow::Borrowed(text), findings: Vec::new() }
+/// A place in a text and what replaces it.
+struct Mask {
+    span: Range<usize>,
+    placeholder: String,
+    finding: Finding,
+}
+
+/// What becomes of a text.
+enum Change {
+    /// These places are replaced, in order; none if nothing was found.
+    Masks(Vec<Mask>),
+    /// Code made another text of it, and does not say where.
+    Whole(String),
+}
+
+impl Change {
+    fn nothing() -> Change {
+        Change::Masks(Vec::new())
     }
 }
 
@@ -123,12 +144,12 @@ impl Redactor {
             masked: Masked::new(known, &masked),
             files: Files::new(&files)?,
         };
-        Ok(Redactor { engine: Some(Arc::new(engine)), style, custom: Vec::new() })
+        Ok(Redactor { rules: Rules::Table(Arc::new(engine), style) })
     }
 
     /// Only rules in code, in this order, without the built-in ones.
     pub fn of_rules(rules: Vec<Box<dyn Rule>>) -> Redactor {
-        Redactor { engine: None, style: Style::Plain, custom: rules.into_iter().map(Arc::from).collect() }
+        Redactor { rules: Rules::Code(rules.into_iter().map(Arc::from).collect()) }
     }
 
     /// The built-in rules without a key, for programs that keep none: placeholders have no hash.
@@ -137,9 +158,12 @@ impl Redactor {
         BUILT_IN.clone().unwrap_or_else(|| Redactor::of_rules(Vec::new()))
     }
 
-    /// The same rules with placeholders that look like this.
+    /// The same rules with placeholders that look like this. Rules in code make their own.
     pub fn in_style(&self, style: Style) -> Redactor {
-        Redactor { style, ..self.clone() }
+        match &self.rules {
+            Rules::Table(engine, _) => Redactor { rules: Rules::Table(engine.clone(), style) },
+            Rules::Code(_) => self.clone(),
+        }
     }
 
     /// A text without its secrets.
@@ -151,37 +175,47 @@ impl Redactor {
     ///
     /// A string in a place that holds no secret is returned as it is.
     pub fn value<'t>(&self, key: Option<&str>, text: &'t str) -> Redacted<'t> {
-        let mut redacted = match &self.engine {
-            Some(engine) => engine.value(key, text, self.style),
-            None => Redacted::unchanged(text),
-        };
-        if key.is_some_and(fields::is_sealed) {
-            return redacted;
+        match self.change(key, text) {
+            Change::Masks(masks) if masks.is_empty() => Redacted { text: Cow::Borrowed(text), findings: Vec::new() },
+            Change::Masks(masks) => Redacted {
+                text: Cow::Owned(masked(text, &masks)),
+                findings: masks.into_iter().map(|mask| mask.finding).collect(),
+            },
+            Change::Whole(text) => Redacted { text: Cow::Owned(text), findings: Vec::new() },
         }
-        for rule in &self.custom {
-            let scrubbed = rule.scrub(key, &redacted.text);
-            if scrubbed != redacted.text {
-                redacted.text = Cow::Owned(scrubbed.into_owned());
-            }
+    }
+
+    fn change(&self, key: Option<&str>, text: &str) -> Change {
+        match &self.rules {
+            Rules::Table(engine, style) => Change::Masks(engine.masks(key, text, *style)),
+            Rules::Code(_) if key.is_some_and(fields::is_sealed) => Change::nothing(),
+            Rules::Code(rules) => custom::scrubbed(rules, key, text).map_or_else(Change::nothing, Change::Whole),
         }
-        redacted
+    }
+
+    /// The table's rules; none if they are in code.
+    fn engine(&self) -> Option<(&Engine, Style)> {
+        match &self.rules {
+            Rules::Table(engine, style) => Some((engine.as_ref(), *style)),
+            Rules::Code(_) => None,
+        }
     }
 
     /// Whether everything in this file is a secret: `.env`, `credentials.json`, `~/.ssh/id_*`. Reads nothing.
     pub fn is_sensitive_file(&self, path: &str) -> bool {
-        self.engine.as_ref().is_some_and(|engine| engine.files.is_sensitive(path))
+        self.engine().is_some_and(|(engine, _)| engine.files.is_sensitive(path))
     }
 
     /// Whether the path of such a file could be in a text: fast, and usually not.
     pub fn may_name_sensitive_file(&self, text: &[u8]) -> bool {
-        self.engine.as_ref().is_some_and(|engine| engine.files.may_be_named_in(text))
+        self.engine().is_some_and(|(engine, _)| engine.files.may_be_named_in(text))
     }
 
     /// The placeholder for a secret that the caller found, such as the content of a sensitive file.
     pub fn placeholder(&self, kind: &str, secret: &str) -> String {
         let mut out = String::new();
-        match &self.engine {
-            Some(engine) => engine.write_placeholder(&mut out, kind, Some(secret), self.style),
+        match self.engine() {
+            Some((engine, style)) => engine.write_placeholder(&mut out, kind, Some(secret), style),
             None => out.push_str("[REDACTED]"),
         }
         out
@@ -195,14 +229,15 @@ impl Redactor {
 }
 
 impl Engine {
-    fn value<'t>(&self, key: Option<&str>, text: &'t str, style: Style) -> Redacted<'t> {
+    /// What to mask in a text, in order.
+    fn masks(&self, key: Option<&str>, text: &str, style: Style) -> Vec<Mask> {
         // The most frequent strings of any log, decided at once.
         let is_kind = text.len() < MIN_TOKEN_BYTES
             && key.is_some_and(fields::is_kind)
             && self.users.is_empty()
             && self.masked.is_none();
         if is_kind || fields::is_instant(text) {
-            return Redacted::unchanged(text);
+            return Vec::new();
         }
         let mut found = Vec::new();
         match key.map(|key| (key, fields::place(key, text))) {
@@ -212,10 +247,10 @@ impl Engine {
             None => self.find(text, &mut found, None),
         }
         if found.is_empty() {
-            return Redacted::unchanged(text);
+            return Vec::new();
         }
-        let found = self.settled(text, found);
-        self.redacted(text, &found, style)
+        let settled = self.settled(text, found);
+        settled.into_iter().map(|found| self.mask(text, &found, style)).collect()
     }
 
     /// Everything in a text, in no order.
@@ -313,36 +348,16 @@ impl Engine {
         settled
     }
 
-    fn redacted<'t>(&self, text: &'t str, found: &[Found<'_>], style: Style) -> Redacted<'t> {
-        if found.is_empty() {
-            return Redacted::unchanged(text);
-        }
-        let mut out = String::with_capacity(text.len());
-        let mut copied = 0;
-        for found in found {
-            let span = masked_span(found, style);
-            out.push_str(&text[copied..span.start]);
-            self.write_placeholder(&mut out, found.rule, found.is_hashed.then(|| &text[found.span.clone()]), style);
-            copied = span.end;
-        }
-        out.push_str(&text[copied..]);
-        let findings = found
-            .iter()
-            .map(|found| Finding {
-                rule: found.rule.to_owned(),
-                span: found.span.clone(),
-                hash: found.is_hashed.then(|| self.hash(&text[found.span.clone()])).flatten(),
-            })
-            .collect();
-        Redacted { text: Cow::Owned(out), findings }
+    fn mask(&self, text: &str, found: &Found<'_>, style: Style) -> Mask {
+        let hash = found.is_hashed.then(|| self.hash(&text[found.span.clone()])).flatten();
+        let mut placeholder = String::new();
+        write_placeholder(&mut placeholder, found.rule, hash.as_deref(), style);
+        let finding = Finding { rule: found.rule.to_owned(), span: found.span.clone(), hash };
+        Mask { span: masked_span(found, style), placeholder, finding }
     }
 
     fn write_placeholder(&self, out: &mut String, kind: &str, secret: Option<&str>, style: Style) {
-        match (style, secret.and_then(|secret| self.hash(secret))) {
-            (Style::Plain, _) => out.push_str("[REDACTED]"),
-            (Style::Hashed, None) => out.extend(["[REDACTED:", kind, "]"]),
-            (Style::Hashed, Some(hash)) => out.extend(["[REDACTED:", kind, ":", &hash, "]"]),
-        }
+        write_placeholder(out, kind, secret.and_then(|secret| self.hash(secret)).as_deref(), style);
     }
 
     /// Tells secrets apart and gives none of them away; `None` without a key.
@@ -357,6 +372,27 @@ impl Engine {
     }
 }
 
+/// A text with placeholders.
+fn masked(text: &str, masks: &[Mask]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut copied = 0;
+    for mask in masks {
+        out.push_str(&text[copied..mask.span.start]);
+        out.push_str(&mask.placeholder);
+        copied = mask.span.end;
+    }
+    out.push_str(&text[copied..]);
+    out
+}
+
+fn write_placeholder(out: &mut String, kind: &str, hash: Option<&str>, style: Style) {
+    match (style, hash) {
+        (Style::Plain, _) => out.push_str("[REDACTED]"),
+        (Style::Hashed, None) => out.extend(["[REDACTED:", kind, "]"]),
+        (Style::Hashed, Some(hash)) => out.extend(["[REDACTED:", kind, ":", hash, "]"]),
+    }
+}
+
 /// What a placeholder replaces.
 fn masked_span(found: &Found<'_>, style: Style) -> Range<usize> {
     match style {
@@ -368,10 +404,10 @@ fn masked_span(found: &Found<'_>, style: Style) -> Range<usize> {
 impl fmt::Debug for Redactor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Neither the key nor what is masked.
-        f.debug_struct("Redactor")
-            .field("style", &self.style)
-            .field("custom", &self.custom.len())
-            .finish_non_exhaustive()
+        match &self.rules {
+            Rules::Table(_, style) => f.debug_struct("Redactor").field("style", style).finish_non_exhaustive(),
+            Rules::Code(rules) => f.debug_struct("Redactor").field("rules", &rules.len()).finish_non_exhaustive(),
+        }
     }
 }
 

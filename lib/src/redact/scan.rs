@@ -7,7 +7,7 @@ use regex::Regex;
 
 use super::keywords::Keywords;
 use super::kinds::{self, By, Check, Kind};
-use super::{assignment, base64, blocks, digits, encoded, jwt, values};
+use super::{assignment, base64, blocks, digits, encoded, jwt, paired, values};
 
 /// What a rule looks at before a secret, at most: a stream keeps so much of what it let go.
 pub(super) const MAX_CONTEXT_BYTES: usize = 1024;
@@ -132,8 +132,7 @@ impl Scanner {
             grouped: ("", 0),
         };
         self.keywords.find(text, |keyword, hit| pass.hit(&self.actions[keyword], hit));
-        jwt::find_bots(text, |span| {
-            let rule = "discord-token";
+        paired::find(text, |rule, span| {
             pass.found.push(Found { rule, with_quotes: span.clone(), span, is_hashed: true, is_certain: true });
         });
         digits::find(text, |number, span| {
@@ -189,7 +188,7 @@ impl<'r> Pass<'_, 'r> {
                 By::Jwt => self.jwt(rule.kind, action.keyword, &hit),
                 By::Block => self.block(rule.kind, action.keyword, &hit),
                 By::Encoded => self.encoded(rule.kind, action.keyword, &hit),
-                By::Digits | By::Value => {}
+                By::Digits | By::Paired | By::Value => {}
             }
         }
     }
@@ -303,8 +302,11 @@ impl<'r> Pass<'_, 'r> {
     }
 
     fn encoded(&mut self, kind: &'r Kind, keyword: &str, hit: &Range<usize>) {
-        if keyword == "data:" {
-            let values = encoded::values(self.text, hit);
+        if keyword.starts_with("data") {
+            let values = match keyword {
+                "data:" => encoded::values(self.text, hit),
+                _ => encoded::json_values(self.text, hit.end),
+            };
             if let (true, Some(first), Some(open)) = (values.is_open, values.spans.first(), &mut self.open) {
                 open.at(first.start);
             }

@@ -1,7 +1,7 @@
 //! A text that arrives in pieces: what could still become a secret is held back.
 
 use super::scan::{MAX_CONTEXT_BYTES, Open};
-use super::{Engine, Redactor, Style, assignment, blocks, digits, masked_span};
+use super::{Engine, Redactor, Rules, Style, assignment, blocks, custom, digits, masked_span};
 
 /// At most so much is held back, whatever could come, except for an open private key.
 pub(super) const MAX_HELD_BYTES: usize = 16 * 1024;
@@ -37,10 +37,13 @@ impl Stream {
     /// Adds a piece, and returns what can be let go.
     pub fn push(&mut self, redactor: &Redactor, piece: &str) -> String {
         self.text.push_str(piece);
-        let until = redactor.engine.as_ref().map_or(self.text.len(), |engine| engine.safe_until(&self.text, self.held));
-        let custom =
-            redactor.custom.iter().map(|rule| rule.held_back(&self.text[self.held..])).max().unwrap_or_default();
-        let until = until.min(self.text.len().saturating_sub(custom)).max(self.held);
+        let until = match &redactor.rules {
+            Rules::Table(engine, _) => engine.safe_until(&self.text, self.held),
+            Rules::Code(rules) => {
+                let held = rules.iter().map(|rule| rule.held_back(&self.text[self.held..])).max();
+                self.text.len().saturating_sub(held.unwrap_or_default())
+            }
+        };
         self.release(redactor, self.text.floor_char_boundary(until).max(self.held))
     }
 
@@ -55,13 +58,11 @@ impl Stream {
     }
 
     fn release(&mut self, redactor: &Redactor, until: usize) -> String {
-        let mut out = match &redactor.engine {
-            Some(engine) => engine.redact_part(&self.text, self.held, until, redactor.style),
-            None => self.text[self.held..until].to_owned(),
+        let part = &self.text[self.held..until];
+        let out = match &redactor.rules {
+            Rules::Table(engine, style) => engine.redact_part(&self.text, self.held, until, *style),
+            Rules::Code(rules) => custom::scrubbed(rules, None, part).unwrap_or_else(|| part.to_owned()),
         };
-        for rule in &redactor.custom {
-            out = rule.scrub(None, &out).into_owned();
-        }
         // White space at the start of what is kept would look like the start of a line.
         let keep = self.text.floor_char_boundary(until.saturating_sub(MAX_CONTEXT_BYTES));
         let line = self.text[keep..until]

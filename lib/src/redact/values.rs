@@ -99,9 +99,12 @@ pub(super) fn is_plausible(value: &str, strength: Strength, written: Written) ->
     }
     let fits = match strength {
         Strength::Strong => is_password(value, written),
-        Strength::Key if written == Written::Env => value.len() >= 4 && !is_code(value) && !is_words(value),
+        Strength::Key if written == Written::Env => {
+            value.len() >= 4 && !is_code(value) && !is_words(value) && !is_plain_word(value)
+        }
         Strength::Key => {
-            value.len() >= 8 && has_digit(value) && is_one_token(value) && !is_identifier(value) && !is_code(value)
+            let is_mixed = has_digit(value) || value.len() >= 16 && is_random(value);
+            value.len() >= 8 && is_mixed && is_one_token(value) && !is_identifier(value) && !is_code(value)
         }
         Strength::Weak => {
             let least = if written == Written::Env { 8 } else { 10 };
@@ -118,7 +121,8 @@ fn is_password(value: &str, written: Written) -> bool {
     match written {
         Written::Quoted if value.contains(char::is_whitespace) => is_passphrase(value),
         Written::Quoted if has_digit || has_symbol => {
-            value.len() >= 4 && !is_known_identifier(value) && !is_call(value) && !is_url(value)
+            let is_call = is_call(value) && value.ends_with([')', ']', '}', '>', ';']);
+            value.len() >= 4 && !is_known_identifier(value) && !is_call && !is_url(value)
         }
         Written::Quoted => value.len() >= 6 && !is_words(value) && !is_name(value) && !is_code(value),
         Written::Env => value.len() >= 3 && !is_code(value) && !is_words(value),
@@ -140,6 +144,27 @@ fn is_password(value: &str, written: Written) -> bool {
         }
     }
 }
+
+/// A word of a language in small letters, which is no password that everybody knows.
+pub(super) fn is_plain_word(value: &str) -> bool {
+    value.len() <= 10
+        && value.bytes().all(|byte| byte.is_ascii_lowercase())
+        && is_pronounceable(value)
+        && !COMMON_PASSWORDS.contains(&value)
+}
+
+/// Passwords without a digit that people use most, and that stories and documents have.
+#[rustfmt::skip]
+const COMMON_PASSWORDS: &[&str] = &[
+    "access", "amanda", "andrea", "andrew", "angel", "asdfgh", "ashley", "baseball", "batman", "buster", "butterfly",
+    "charlie", "cheese", "chelsea", "computer", "cookie", "daniel", "dragon", "eminem", "flower", "football", "freedom",
+    "george", "ginger", "hannah", "harley", "hello", "hockey", "hunter", "iloveyou", "internet", "jasmine", "jennifer",
+    "jessica", "jordan", "joshua", "justin", "killer", "letmein", "liverpool", "loveme", "lovely", "maggie", "master",
+    "matrix", "matthew", "michael", "michelle", "monkey", "mustang", "naruto", "nicole", "ninja", "pepper", "pokemon",
+    "princess", "qazwsx", "qwerty", "qwertyuiop", "ranger", "robert", "samsung", "secret", "shadow", "silver", "soccer",
+    "starwars", "summer", "sunshine", "superman", "swordfish", "taylor", "thomas", "thunder", "tigger", "trustno",
+    "welcome", "whatever", "william", "yankees", "zxcvbn", "zxcvbnm",
+];
 
 /// Whether a token after a scheme is more than a word: "Bearer authentication".
 pub(super) fn is_odd(value: &str) -> bool {
@@ -193,14 +218,15 @@ pub(super) fn is_words(value: &str) -> bool {
 
 /// Two or more words with `_`, `-` or `.` between them, or in camel case, with at most a short number at the end of each.
 fn is_identifier(value: &str) -> bool {
-    let mut parts = value.split(['_', '-', '.', ':', '/']);
+    let joints = ['_', '-', '.', ':', '/', '|'];
+    let mut parts = value.split(joints);
     let is_part = |part: &str| {
         let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
         part.len() - letters.len() <= 4
             && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
             && is_pronounceable(letters)
     };
-    let count = value.split(['_', '-', '.', ':', '/']).count();
+    let count = value.split(joints).count();
     if count == 1 {
         return is_camel(value) && is_words(value);
     }
@@ -245,6 +271,8 @@ pub(super) fn is_code(value: &str) -> bool {
         || value.starts_with("--");
     // Signs at the end are a password's, or the padding of base64.
     let inside = value.trim_end_matches(['=', '!', '>', '|', '&']);
+    // `e.password=t||""`
+    let is_choice = (value.ends_with("||") || value.ends_with("&&")) && is_name_of_code(&value[..value.len() - 2]);
     let has_operator = ["::", "->", "=>", "()", "!=", "==", "${", "#{", "%{", "</", "/>", "||", "&&"]
         .iter()
         .any(|sign| inside.contains(sign));
@@ -254,7 +282,12 @@ pub(super) fn is_code(value: &str) -> bool {
                 && is_pronounceable(part.trim_matches('_').split('_').next().unwrap_or_default())
                 && !part.bytes().any(|byte| byte.is_ascii_digit())
         });
-    starts_as_code || has_operator || dotted || is_call(value)
+    starts_as_code || is_choice || has_operator || dotted || is_call(value)
+}
+
+fn is_name_of_code(value: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$');
+    value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_' || c == '$') && value.bytes().all(is_part)
 }
 
 /// A name with an opening parenthesis or bracket after it: `getenv("X")`, `tokens[0]`.
@@ -345,7 +378,7 @@ fn is_series(bytes: &[u8]) -> bool {
 }
 
 /// An automaton of our own words: it always builds.
-fn finder(words: &[&str]) -> Option<AhoCorasick> {
+pub(super) fn finder(words: &[&str]) -> Option<AhoCorasick> {
     AhoCorasick::builder().ascii_case_insensitive(true).build(words).ok()
 }
 

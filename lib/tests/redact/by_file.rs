@@ -142,6 +142,10 @@ fn what_a_shell_wrote() {
         (format!("git apply <<'EOF'\n--- a/.env\n+++ b/.env\n+{CONTENT}\nEOF"), "+++ b/.env"),
         (format!("python3 -c \"open('.env','w').write('A={CONTENT}')\""), "open('.env','w').write('["),
         (format!("bash -c \"echo 'A={CONTENT}' > .env\""), "> .env"),
+        (format!("F=.env; echo 'A={CONTENT}' > $F"), "F=.env; echo '["),
+        (format!("export OUT=\"/srv/.env\"\nprintf '{CONTENT}' | tee \"${{OUT}}\""), "/srv/.env"),
+        (format!("exec > .env\necho 'A={CONTENT}'"), "exec > .env"),
+        (format!("MODE=x tee .env <<< '{CONTENT}'"), "MODE=x tee .env"),
     ] {
         check_hidden(&[json!({"id": "c", "name": "bash", "input": {"command": script}})], &[stays]);
         check_hidden(&[json!({"id": "c", "name": "bash", "input": {"cmd": script}})], &[".env"]);
@@ -151,6 +155,16 @@ fn what_a_shell_wrote() {
         );
         check_hidden(&[json!({"call_id": "c", "arguments": json!({"cmd": script}).to_string()})], &[".env"]);
     }
+    for words in [json!(["sed", "-i", format!("s/A=.*/A={CONTENT}/"), ".env"]), json!(["env", "tee", ".env", CONTENT])]
+    {
+        check_hidden(
+            &[json!({"call_id": "c", "arguments": json!({"command": words}).to_string()})],
+            &[".env", "command"],
+        );
+        check_hidden(&[json!({"call_id": "c", "command": words})], &[".env"]);
+    }
+    check_unchanged(&[json!({"id": "c", "input": {"command": ["sed", "-i", "s/a/b/", "README.md"]}})]);
+    check_unchanged(&[json!({"id": "c", "input": {"command": "F=a.txt; echo 'hi' > $F"}})]);
     for script in
         ["cat README.md", "ls -la", "grep env src/", "echo hi > a.txt", "cat .env > /dev/null", "cp .env b.txt"]
     {
@@ -226,4 +240,24 @@ fn patches_that_delete_move_or_date_a_file_are_masked_and_nested_json_ends() {
         nested = json!({"arguments": nested.to_string()});
     }
     check_hidden(&[nested], &["arguments"]);
+}
+
+#[test]
+fn looking_for_the_results_of_many_calls_takes_linear_time() {
+    let redactor = redactor();
+    let call = |id: usize| json!({"type": "tool_use", "id": format!("toolu_{id:08}"), "input": {"file_path": ".env"}});
+    let result =
+        |id: usize| json!({"tool_use_id": format!("toolu_{id:08}"), "content": CONTENT, "text": "x".repeat(400)});
+    let prepare = |count: usize| {
+        let mut calls = SensitiveCalls::new();
+        (0..count).for_each(|id| drop(redactor.line_after(&mut calls, call(id).to_string().as_bytes())));
+        // Of other calls.
+        let lines: Vec<String> = (0..count).map(|id| result(count + id).to_string()).collect();
+        assert_eq!(redactor.line_after(&mut calls.clone(), result(count - 1).to_string().as_bytes()).findings.len(), 1);
+        (calls, lines)
+    };
+    super::effort::check_linear("lines and calls", 2_000, prepare, |(calls, lines)| {
+        let has_none = |line: &String| redactor.line_after(&mut calls.clone(), line.as_bytes()).findings.is_empty();
+        assert!(lines.iter().all(has_none));
+    });
 }

@@ -28,7 +28,7 @@ fn what_is_not_masked_stays_byte_for_byte() {
     let redacted = line(&text);
     assert!(
         redacted.starts_with(
-            "{ \"n\" : 1e400, \"n\":12345678901234567890123 ,\"\\u0061\": \"café / [REDACTED:github-token:"
+            "{ \"n\" : 1e400, \"n\":12345678901234567890123 ,\"\\u0061\": \"caf\\u00e9 \\/ [REDACTED:github-token:"
         ),
         "{redacted}"
     );

@@ -95,7 +95,7 @@ pub(super) const KINDS: &[Kind] = &[
         &["sk-lf-<h8>-<h4>-<h4>-<h4>-<h12>"],
         &["pk-lf-00", "sk-lf-"],
     ),
-    Kind::token("wandb-key", &["wandb_v1_"], r"wandb_v1_[A-Za-z0-9_]{40,}", &["wandb_v1_<w77>"], &["wandb_v1_"]),
+    Kind::token("wandb-key", &["wandb_v1_"], r"wandb_v1_[A-Za-z0-9_-]{40,}", &["wandb_v1_<w77>"], &["wandb_v1_"]),
     Kind::loose(
         "wandb-key",
         &["wandb"],
@@ -107,6 +107,13 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::token("cerebras-key", &["csk-"], r"csk-[a-z0-9]{40,}", &["csk-<a48>"], &["csk-2026"]),
     Kind::token("nvidia-key", &["nvapi-"], r"nvapi-[A-Za-z0-9_-]{50,}", &["nvapi-<_64>"], &["nvapi-gpu-driver"]),
     Kind::token("anyscale-key", &["esecret_"], r"esecret_[A-Za-z0-9]{20,}", &["esecret_<w26>"], &["esecret_name"]),
+    Kind::loose(
+        "voyage-key",
+        &["pa-"],
+        r"pa-[A-Za-z0-9_-]{43}",
+        &["pa-<_43>"],
+        &["pa-rum", "pa-this-is-a-long-kebab-case-name-for-a-page-element"],
+    ),
     Kind::loose(
         "voyage-key",
         &["voyage"],

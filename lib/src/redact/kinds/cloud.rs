@@ -157,6 +157,14 @@ pub(super) const KINDS: &[Kind] = &[
         &["vcp_<w56>", "vck_<w56>"],
         &["vcp_id"],
     ),
+    Kind::token(
+        "vercel-token",
+        &["vercel_blob_rw_"],
+        r"vercel_blob_rw_[A-Za-z0-9]{10,32}_[A-Za-z0-9]{24,}",
+        &["vercel_blob_rw_<w16>_<w30>"],
+        &["vercel_blob_rw_token"],
+    ),
+    Kind::token("scalingo-token", &["tk-us-"], r"tk-us-[A-Za-z0-9_-]{48}", &["tk-us-<_48>"], &["tk-us-east"]),
     Kind::loose(
         "vercel-token",
         &["vercel"],

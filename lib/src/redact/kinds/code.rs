@@ -91,10 +91,10 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::token("clojars-token", &["CLOJARS_"], r"CLOJARS_[0-9a-f]{60}", &["CLOJARS_<h60>"], &["CLOJARS_PASSWORD"]),
     Kind::loose(
         "artifactory-key",
-        &["AKCp", "cmVmdGtuO", "reftkn"],
-        r"(?:AKCp[A-Za-z0-9]{60,}|cmVmdGtuO[A-Za-z0-9]{50,})",
-        &["AKCp<w69>", "cmVmdGtuO<w55>"],
-        &["AKCp", "cmVmdGtuO"],
+        &["AKCp", "cmVmdGtu"],
+        r"(?:AKCp[A-Za-z0-9]{60,}|cmVmdGtu[A-Za-z0-9]{50,})",
+        &["AKCp<w69>", "cmVmdGtuO<w55>", "cmVmdGtu<w56>"],
+        &["AKCp", "cmVmdGtu"],
     ),
     Kind::token(
         "composer-token",

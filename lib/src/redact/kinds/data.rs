@@ -51,9 +51,9 @@ pub(super) const KINDS: &[Kind] = &[
     .random(),
     Kind::token(
         "newrelic-key",
-        &["NRAK-", "NRAA-", "NRII-", "NRIQ-", "NRRA-", "NRSP-"],
-        r"NR(?:AK|AA|II|IQ|RA|SP)-[A-Za-z0-9_-]{24,}",
-        &["NRAK-<u27>", "NRII-<_32>", "NRAA-<h27>"],
+        &["NRAK-", "NRAA-", "NRII-", "NRIQ-", "NRRA-", "NRSP-", "NRJS-"],
+        r"NR(?:(?:AK|AA|II|IQ|RA|SP)-[A-Za-z0-9_-]{24,}|JS-[0-9a-f]{19})",
+        &["NRAK-<u27>", "NRII-<_32>", "NRAA-<h27>", "NRJS-<h19>"],
         &["NRAK-"],
     ),
     Kind {

@@ -41,6 +41,8 @@ pub(super) enum By {
     Encoded,
     /// Digits with a checksum, without a keyword: `digits.rs`.
     Digits,
+    /// Two signs at a distance, without a keyword: `paired.rs`.
+    Paired,
     /// What the caller named: `masked.rs`.
     Value,
 }

@@ -88,7 +88,12 @@ pub(super) const KINDS: &[Kind] = &[
             r#"(?i:cookie)[\\"']{0,4}:[ ]?[\\"']{0,4}(?<secret>[A-Za-z0-9_.%!*+~-]{1,64}=[^\s"'\\;,<>${}][^\r\n"'\\<>]*)"#,
         ),
         checks: &[],
-        matches: &["Cookie: session=<w32>; theme=dark", "Set-Cookie: sid=<w26>; HttpOnly", "\"cookie\": \"a=<w20>\""],
+        matches: &[
+            "Cookie: session=<w32>; theme=dark",
+            "Set-Cookie: sid=<w26>; HttpOnly",
+            "session_cookie=<w32>",
+            "\"cookie\": \"a=<w20>\"",
+        ],
         spares: &["Cookie: ${COOKIE}", "cookie: the user's", "cookie: name=<value>"],
     },
     Kind {
@@ -289,6 +294,25 @@ pub(super) const KINDS: &[Kind] = &[
         ],
     },
     Kind {
+        name: "secret",
+        keywords: &["secret set ", "secret put ", "secrets set ", "put-parameter", "--from-literal"],
+        by: By::Pattern(
+            r#"(?:secrets? (?:set|put) (?:[^\n|;&]{0,120}? )??(?:-b|--body|--value)|put-parameter (?:[^\n|;&]{0,160}? )??--value|--from-literal[ =]["']?[A-Za-z0-9_.-]{1,64})[ =][\\"']{0,5}(?<secret>[^\s"'$`<\\][^\s"'`\\]{3,256})"#,
+        ),
+        checks: &[Check::NoWord, Check::Mixed, Check::Inside],
+        matches: &[
+            "gh secret set DEPLOY_KEY --body \"tide4x9\"",
+            "az keyvault secret set --vault-name x --name y --value tide4x9",
+            "aws ssm put-parameter --name x --type SecureString --value 'tide4x9'",
+            "kubectl create secret generic x --from-literal=note=tide4x9",
+        ],
+        spares: &[
+            "gh secret set DEPLOY_KEY --body \"$KEY\"",
+            "gh secret set DEPLOY_KEY < key",
+            "--from-literal=mode=production",
+        ],
+    },
+    Kind {
         name: "password",
         keywords: &["chpasswd"],
         by: By::Around(
@@ -346,7 +370,7 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "password",
-        keywords: &["log in ", "login ", "sign in ", "logging in ", "credentials", "creds "],
+        keywords: &["log in ", "login ", "login:", "sign in ", "logging in ", "credentials", "creds "],
         by: By::Pattern(
             r#"(?i:log in|login|sign in|logging in|credentials|creds)(?: (?:with|as|using|are|is|at|to|via|for|the|[a-z]{2,12}))?(?: (?:with|as|using|are|is))?:? {1,2}["'`]?[A-Za-z0-9_.@+-]{2,64}["'`]? ?(?:/|:|and|,) ?["'`]?(?<secret>[^\s"'`$<\\][^\s"'`<\\]{5,64})"#,
         ),
@@ -355,6 +379,7 @@ pub(super) const KINDS: &[Kind] = &[
             "log in with admin / tide4x9",
             "sign in with ada@example.org / Tide!4x",
             "credentials: admin / tide4x9",
+            "login: ada / tide4x9",
             "the creds are admin and tide4x9",
         ],
         spares: &[
@@ -366,14 +391,23 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "encoded-secret",
-        keywords: &["LS0tLS1CRUdJTi", "eyJhdXRocyI6", "data:"],
+        keywords: &["LS0tLS1CRUdJTi", "eyJhdXRocyI6", "data:", "data\":", "data\\\":"],
         by: By::Encoded,
         checks: &[],
         matches: &[
             "data:\n  user: YWRtaW4tdGlkZQ==\n  pin: aHVudGVyMg==\n",
             "kind: Secret\nstringData:\n  note: tide4x\n",
+            "{\"data\": {\"user\": \"YWRtaW4tdGlkZQ==\"}, \"kind\": \"Secret\"}",
+            "{\\\"data\\\":{\\\"mode\\\":\\\"x\\\",\\\"user\\\":\\\"YWRtaW4tdGlkZQ==\\\"}}",
         ],
-        spares: &["data:\n  mode: production\n", "data: [1, 2]", "data:\n  file: YWRt\n", "LS0tLS1CRUdJTi"],
+        spares: &[
+            "data:\n  mode: production\n",
+            "data: [1, 2]",
+            "data:\n  file: YWRt\n",
+            "LS0tLS1CRUdJTi",
+            "\"data\": {\"mode\": \"production\"}",
+            "\"data\": \"YWRtaW4tdGlkZQ==\"",
+        ],
     },
     Kind {
         name: "password",
@@ -440,6 +474,11 @@ pub(super) const KINDS: &[Kind] = &[
             "password: |\\n  tide4x9\\n",
             "keytool -storepass tide4x9",
             "wpa-psk=\"tide4x9\"",
+            "password (for staging): tide4x9",
+            "the password should be tide4x9",
+            "password = 'swordfish'",
+            "PASSWORD='harbour'",
+            "connect(user='x', password='rUM(0dJ5?lq_E0=')",
         ],
         spares: &[
             "password: String,",
@@ -471,6 +510,12 @@ pub(super) const KINDS: &[Kind] = &[
             "<input type=\"password\" value=\"\" name=\"x1\">",
             "name: password\n  value: true",
             "password was changed to something else",
+            "'password' => 'required|min:8'",
+            "user = User(name='ada', password='national')",
+            "password = 'national'",
+            "e.password=t||\"\",e.key=n",
+            "getpass('Password: ')\\nauth=('x')",
+            "password (at least 8 characters): required",
         ],
     },
     Kind {
@@ -515,6 +560,7 @@ pub(super) const KINDS: &[Kind] = &[
             "API_KEY=",
             "public_key: <b44>",
             "cache_key=<h32>",
+            "api_key='window'",
         ],
     },
     Kind {
@@ -541,7 +587,7 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "credential",
-        keywords: &["auth", "cred", "jwt", "otp", "_pat", "bearer", "hmac"],
+        keywords: &["auth", "cred", "jwt", "otp", "_pat", "bearer", "hmac", "cookie", "sessionid"],
         by: By::Name,
         checks: &[],
         matches: &["_auth=<b40>", "GITHUB_PAT=<w40>", "auth: \"<h32>\"", "X-Auth: <w24>", "credentials=<w20>"],

@@ -5,6 +5,10 @@
 
 use std::ops::Range;
 
+use super::edited::Edited;
+use super::file_mask::FileMask;
+use super::patches;
+
 /// Scripts in scripts in scripts: nobody writes more.
 const DEEPEST: usize = 4;
 
@@ -20,16 +24,6 @@ const GROUP_ENDS: &[&str] = &["}", "done", "fi", "esac"];
 
 /// Their words are paths and not what is written.
 const READERS: &[&str] = &["cat", "head", "tail", "cd", "mkdir", "touch", "chmod", "cp", "mv"];
-
-/// What the caller knows.
-pub(super) trait Judge {
-    /// Whether a word is the path of a sensitive file.
-    fn is_sensitive(&self, path: &str) -> bool;
-    /// What replaces a text; `None` if it is empty or replaced already.
-    fn mask(&self, text: &str) -> Option<String>;
-    /// A patch without the parts of sensitive files, if it has some.
-    fn patch(&self, text: &str) -> Option<String>;
-}
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -52,71 +46,142 @@ struct Piece {
 }
 
 /// The script without what it writes into sensitive files; `None` if it writes nothing there.
-pub(super) fn masked(script: &str, judge: &dyn Judge) -> Option<String> {
-    masked_at(script, judge, 0)
+pub(super) fn masked(script: &str, mask: FileMask<'_>) -> Option<String> {
+    masked_at(script, mask, 0)
 }
 
-fn masked_at(script: &str, judge: &dyn Judge, depth: usize) -> Option<String> {
+fn masked_at(script: &str, mask: FileMask<'_>, depth: usize) -> Option<String> {
     if depth > DEEPEST {
         return None;
     }
-    let pieces = pieces(script);
+    let mut edited = Edited::new(script);
+    for (span, new) in edits(script, &pieces(script), mask, depth) {
+        edited.replace(span, &new);
+    }
+    edited.finish()
+}
+
+/// The words of one command that change, by their places: `["sed", "-i", "s/a/b/", ".env"]`. A script for a shell is not looked into.
+pub(super) fn masked_words(words: &[&str], mask: FileMask<'_>) -> Vec<(usize, String)> {
+    let (mut script, mut pieces, mut is_first) = (String::new(), Vec::new(), true);
+    for word in words {
+        let kind = if is_first { Kind::Program } else { Kind::Word };
+        if is_first && SHELLS.contains(&name_of(word)) {
+            return Vec::new();
+        }
+        is_first &= is_followed_by_program(word);
+        pieces.push(Piece { kind, span: script.len()..script.len() + word.len(), pipeline: 0 });
+        script.push_str(word);
+    }
+    let edits = edits(&script, &pieces, mask, 0).into_iter();
+    edits
+        .filter_map(|(span, new)| {
+            let index = pieces.iter().position(|piece| piece.span.start <= span.start && span.end <= piece.span.end)?;
+            let piece = &pieces[index].span;
+            Some((index, [&script[piece.start..span.start], &new, &script[span.end..piece.end]].concat()))
+        })
+        .collect()
+}
+
+/// What changes in a script, in order.
+fn edits(script: &str, pieces: &[Piece], mask: FileMask<'_>, depth: usize) -> Vec<(Range<usize>, String)> {
     let of_pipelines = || pieces.chunk_by(|one, next| one.pipeline == next.pipeline);
-    let is_group_end = |pieces: &[Piece]| {
-        let is_end = |piece: &Piece| piece.kind != Kind::Program || GROUP_ENDS.contains(&&script[piece.span.clone()]);
-        let is_target =
-            |piece: &Piece| piece.kind == Kind::Target && is_file(&script[inside(script, &piece.span)], judge);
-        pieces.iter().all(is_end) && pieces.iter().any(is_target)
+    let around = Script { script, mask, depth, variables: variables(script, pieces, mask) };
+    let runs_only = |pieces: &[Piece], names: &[&str]| {
+        let has_only = |piece: &Piece| match piece.kind {
+            Kind::Program => names.contains(&&script[piece.span.clone()]),
+            Kind::Word | Kind::Text | Kind::Body => false,
+            Kind::Target | Kind::Kept => true,
+        };
+        pieces.iter().all(has_only) && around.goes_to_file(pieces)
     };
     // Where a group began is not looked for: everything before its end counts.
-    let group = of_pipelines()
-        .rev()
-        .find(|pieces| is_group_end(pieces))
-        .and_then(|pieces| Some(pieces.first()?.pipeline));
+    let group = of_pipelines().rev().find(|pieces| runs_only(pieces, GROUP_ENDS)).map(|pieces| pieces[0].pipeline);
+    // `exec > .env`: everything after it goes there.
+    let redirected = of_pipelines().find(|pieces| runs_only(pieces, &["exec"])).map(|pieces| pieces[0].pipeline);
     let mut edits: Vec<(Range<usize>, String)> = Vec::new();
     // A here-document's body comes after later pipelines of its line, so the pieces were sorted by pipeline.
     for of_pipeline in of_pipelines() {
-        let is_in_group = group.is_some_and(|group| of_pipeline[0].pipeline < group);
-        edit(Script { script, judge, depth, is_in_group }, of_pipeline, &mut edits);
-    }
-    if edits.is_empty() {
-        return None;
+        let number = of_pipeline[0].pipeline;
+        let is_in_group = group.is_some_and(|group| number < group) || redirected.is_some_and(|from| number > from);
+        edit(&around, of_pipeline, is_in_group, &mut edits);
     }
     edits.sort_by_key(|(span, _)| span.start);
-    let (mut out, mut at) = (String::with_capacity(script.len()), 0);
-    for (span, new) in edits {
-        out.push_str(&script[at..span.start]);
-        out.push_str(&new);
-        at = span.end;
-    }
-    out.push_str(&script[at..]);
-    Some(out)
+    edits
+}
+
+/// The names of variables that have the path of a sensitive file: `F=.env`.
+fn variables<'s>(script: &'s str, pieces: &[Piece], mask: FileMask<'_>) -> Vec<&'s str> {
+    let is_word = |piece: &&Piece| matches!(piece.kind, Kind::Program | Kind::Word);
+    let assigned = pieces.iter().filter(is_word).filter_map(|piece| assignment(&script[piece.span.clone()]));
+    assigned
+        .filter(|(_, value)| mask.is_sensitive(value.trim_matches(['"', '\''])))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// The name and the value of `NAME=value`.
+fn assignment(word: &str) -> Option<(&str, &str)> {
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    word.split_once('=').filter(|(name, _)| is_name(name))
 }
 
 /// What surrounds a pipeline.
 struct Script<'s> {
     script: &'s str,
-    judge: &'s dyn Judge,
+    mask: FileMask<'s>,
     depth: usize,
-    /// The output of its group goes to a sensitive file.
-    is_in_group: bool,
+    /// Their values are paths of sensitive files.
+    variables: Vec<&'s str>,
 }
 
-/// What changes in one pipeline.
-fn edit(around: Script<'_>, pieces: &[Piece], edits: &mut Vec<(Range<usize>, String)>) {
-    let Script { script, judge, depth, is_in_group } = around;
+impl Script<'_> {
+    /// A text that ends in such a name is none: `A=1 # .env`.
+    fn is_file(&self, word: &str) -> bool {
+        let is_path = || {
+            !word.contains(['=', '#', '\n', '\t'])
+                && !word.contains("  ")
+                && word.split(' ').count() <= 2
+                && self.mask.is_sensitive(word)
+        };
+        self.is_variable(word) || is_path()
+    }
+
+    fn names_file(&self, word: &str) -> bool {
+        self.is_variable(word)
+            || self.mask.is_sensitive(word)
+            || word.split(['=', '\'', '"']).any(|part| self.mask.is_sensitive(part))
+    }
+
+    /// `$F` or `${F}`, with a path of such a file in it.
+    fn is_variable(&self, word: &str) -> bool {
+        let name = word.strip_prefix('$').unwrap_or_default();
+        let name = name.strip_prefix('{').and_then(|name| name.strip_suffix('}')).unwrap_or(name);
+        self.variables.contains(&name)
+    }
+
+    /// Whether the output of a pipeline goes to such a file.
+    fn goes_to_file(&self, pieces: &[Piece]) -> bool {
+        let is_target =
+            |piece: &Piece| piece.kind == Kind::Target && self.is_file(&self.script[inside(self.script, &piece.span)]);
+        pieces.iter().any(is_target)
+    }
+}
+
+/// What changes in one pipeline; that of a group writes where the group does.
+fn edit(around: &Script<'_>, pieces: &[Piece], is_in_group: bool, edits: &mut Vec<(Range<usize>, String)>) {
+    let Script { script, mask, depth, .. } = *around;
     let text = |piece: &Piece| &script[piece.span.clone()];
-    let bare = |piece: &Piece| &script[inside(script, &piece.span)];
     let runs = |names: &[&str]| {
-        pieces.iter().any(|piece| {
-            let name = text(piece).rsplit('/').next().unwrap_or_default();
-            piece.kind == Kind::Program && names.contains(&name)
-        })
+        pieces.iter().any(|piece| piece.kind == Kind::Program && names.contains(&name_of(text(piece))))
     };
     let has_option = |option: &str| pieces.iter().any(|piece| text(piece).starts_with(option));
-    let names_file = pieces.iter().any(|piece| piece.kind != Kind::Body && names_sensitive(bare(piece), judge));
+    let names_file = pieces
+        .iter()
+        .any(|piece| piece.kind != Kind::Body && around.names_file(&script[inside(script, &piece.span)]));
     let writes = is_in_group
-        || pieces.iter().any(|piece| piece.kind == Kind::Target && is_file(bare(piece), judge))
+        || around.goes_to_file(pieces)
         || names_file
             && (runs(&["tee", "sponge", "dd"])
                 || runs(&["sed", "perl", "gsed"])
@@ -127,23 +192,23 @@ fn edit(around: Script<'_>, pieces: &[Piece], edits: &mut Vec<(Range<usize>, Str
     let mut reads_paths = false;
     for piece in pieces {
         if piece.kind == Kind::Program {
-            reads_paths = READERS.contains(&text(piece).rsplit('/').next().unwrap_or_default());
+            reads_paths = READERS.contains(&name_of(text(piece)));
         }
         let span = inside(script, &piece.span);
         let inner = &script[span.clone()];
         let new = match piece.kind {
             Kind::Program | Kind::Target | Kind::Kept => None,
-            _ if let Some(patch) = judge.patch(inner) => Some(patch),
+            _ if let Some(patch) = patches::masked(inner, mask) => Some(patch),
             Kind::Body | Kind::Word if is_shell && inner.contains([' ', '\n']) && !writes => {
-                masked_at(inner, judge, depth + 1)
+                masked_at(inner, mask, depth + 1)
             }
-            Kind::Body | Kind::Word if is_code && !writes && inner.contains(['(', '>']) => code(inner, judge),
+            Kind::Body | Kind::Word if is_code && !writes && inner.contains(['(', '>']) => code(inner, around),
             // The other part of a patch that was masked already.
             Kind::Body if writes && inner.contains("*** Begin Patch") => None,
-            Kind::Body if writes => judge.mask(inner.trim_end_matches('\n')).map(|new| new + "\n"),
-            Kind::Text if writes => judge.mask(inner),
-            Kind::Word if writes && !reads_paths && !inner.starts_with('-') && !is_file(inner, judge) => {
-                judge.mask(inner)
+            Kind::Body if writes => mask.placeholder(inner.trim_end_matches('\n')).map(|new| new + "\n"),
+            Kind::Text if writes => mask.placeholder(inner),
+            Kind::Word if writes && !reads_paths && !inner.starts_with('-') && !around.is_file(inner) => {
+                mask.placeholder(inner)
             }
             Kind::Body | Kind::Word | Kind::Text => None,
         };
@@ -151,38 +216,24 @@ fn edit(around: Script<'_>, pieces: &[Piece], edits: &mut Vec<(Range<usize>, Str
     }
 }
 
-/// A text that ends in such a name is none: `A=1 # .env`.
-fn is_file(word: &str, judge: &dyn Judge) -> bool {
-    !word.contains(['=', '#', '\n', '\t'])
-        && !word.contains("  ")
-        && word.split(' ').count() <= 2
-        && judge.is_sensitive(word)
-}
-
-fn names_sensitive(word: &str, judge: &dyn Judge) -> bool {
-    judge.is_sensitive(word) || word.split(['=', '\'', '"']).any(|part| judge.is_sensitive(part))
-}
-
 /// Code of another language: if it names such a file, its texts are hidden, but not the path and the mode.
-fn code(code: &str, judge: &dyn Judge) -> Option<String> {
+fn code(code: &str, around: &Script<'_>) -> Option<String> {
     const LONGEST_MODE: usize = 3;
     let literals = literals(code);
-    if !literals.iter().any(|span| judge.is_sensitive(&code[span.clone()])) {
+    if !literals.iter().any(|span| around.mask.is_sensitive(&code[span.clone()])) {
         return None;
     }
-    let (mut out, mut at) = (String::new(), 0);
+    let mut edited = Edited::new(code);
     for span in literals {
         let text = &code[span.clone()];
         if text.len() > LONGEST_MODE
-            && !is_file(text, judge)
-            && let Some(new) = judge.mask(text)
+            && !around.is_file(text)
+            && let Some(new) = around.mask.placeholder(text)
         {
-            out.push_str(&code[at..span.start]);
-            out.push_str(&new);
-            at = span.end;
+            edited.replace(span, &new);
         }
     }
-    (at > 0).then(|| out + &code[at..])
+    edited.finish()
 }
 
 /// The insides of quoted texts.
@@ -303,8 +354,7 @@ fn pieces(script: &str) -> Vec<Piece> {
                     is_mark = false;
                 }
                 if kind == Kind::Program {
-                    // `git apply` is one program with two words.
-                    is_first = PREFIXES.contains(&word) || word == "git";
+                    is_first = is_followed_by_program(word);
                 }
                 pieces.push(Piece { kind, span: at..end, pipeline });
                 next = Kind::Word;
@@ -314,6 +364,16 @@ fn pieces(script: &str) -> Vec<Piece> {
     }
     pieces.sort_by_key(|piece| piece.pipeline);
     pieces
+}
+
+/// A program without its folder.
+fn name_of(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or_default()
+}
+
+/// `sudo tee` and `F=.env tee` run another program; `git apply` is one program with two words.
+fn is_followed_by_program(word: &str) -> bool {
+    PREFIXES.contains(&word) || word == "git" || assignment(word).is_some()
 }
 
 /// The start of the line that has only the mark.

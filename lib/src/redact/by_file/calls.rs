@@ -1,0 +1,173 @@
+//! Tool calls on sensitive files: which they are, and what belongs to them.
+
+use std::collections::HashSet;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::MAX_COMMAND_BYTES;
+use super::file_mask::FileMask;
+use super::keys::{CALL_IDS, INPUTS, is_choice_key, is_patch_key, is_path_key, is_script_key};
+use super::parse::parse;
+use super::patches;
+
+/// No session has so many calls on sensitive files; what comes after them is judged by its own line only.
+const MAX_CALLS: usize = 100_000;
+
+/// Ends the id of a result that has one of its own.
+const RESULT_SUFFIX: &str = "-result";
+
+/// Tool calls on sensitive files, so that their results are masked, which come in other lines.
+///
+/// A copy is cheap.
+#[derive(Clone, Debug, Default)]
+pub struct SensitiveCalls {
+    known: Arc<Known>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    ids: HashSet<String>,
+    /// Of calls without an id.
+    names: HashSet<String>,
+    /// How long they are: most strings of a line are shorter or longer.
+    lengths: RangeInclusive<usize>,
+}
+
+impl Default for Known {
+    fn default() -> Known {
+        Known { ids: HashSet::new(), names: HashSet::new(), lengths: usize::MAX..=0 }
+    }
+}
+
+/// What a call and its result share.
+enum CallKey<'c> {
+    Id(&'c str),
+    /// A call of Gemini has no id: then its name is all.
+    Name(&'c str),
+}
+
+impl<'c> CallKey<'c> {
+    fn of(map: &'c Map<String, Value>) -> Option<CallKey<'c>> {
+        let id = CALL_IDS.iter().find_map(|key| map.get(*key)?.as_str()).filter(|id| !id.is_empty());
+        let name = || {
+            let is_nameless = map.contains_key("args") || map.contains_key("response");
+            map.get("name")?.as_str().filter(|name| is_nameless && !name.is_empty())
+        };
+        id.map(CallKey::Id).or_else(|| name().map(CallKey::Name))
+    }
+}
+
+impl SensitiveCalls {
+    /// No call so far.
+    pub fn new() -> SensitiveCalls {
+        SensitiveCalls::default()
+    }
+
+    /// Whether a line could be about one of them: each short string of it is looked up, also those of JSON in strings.
+    pub(super) fn may_be_in(&self, line: &[u8]) -> bool {
+        let Known { ids, names, lengths } = &*self.known;
+        if ids.is_empty() && names.is_empty() {
+            return false;
+        }
+        let longest = lengths.end() + RESULT_SUFFIX.len();
+        let mut start = 0;
+        memchr::memchr_iter(b'"', line).any(|quote| {
+            let text = &line[start..quote];
+            start = quote + 1;
+            // With the backslashes of a quote in a string.
+            let text = &text[..text.len() - text.iter().rev().take_while(|byte| **byte == b'\\').count()];
+            (*lengths.start()..=longest).contains(&text.len())
+                && std::str::from_utf8(text).is_ok_and(|text| self.has_id(text) || names.contains(text))
+        })
+    }
+
+    /// Remembers an object, if it is a call on a sensitive file.
+    pub(super) fn note(&mut self, map: &Map<String, Value>, mask: FileMask<'_>) {
+        let Some(key) = CallKey::of(map) else { return };
+        if self.has(&key) || self.known.ids.len() + self.known.names.len() >= MAX_CALLS || !is_on_file(map, mask) {
+            return;
+        }
+        let known = Arc::make_mut(&mut self.known);
+        let (CallKey::Id(text) | CallKey::Name(text)) = key;
+        known.lengths = text.len().min(*known.lengths.start())..=text.len().max(*known.lengths.end());
+        let texts = if let CallKey::Id(_) = key { &mut known.ids } else { &mut known.names };
+        texts.insert(text.to_owned());
+    }
+
+    /// Whether an object belongs to one of them: progress has an id of its own beside the call's.
+    pub(super) fn include(&self, map: &Map<String, Value>) -> bool {
+        let has_id = |key: &&str| map.get(*key).and_then(Value::as_str).is_some_and(|id| self.has_id(id));
+        CALL_IDS.iter().any(has_id) || CallKey::of(map).is_some_and(|key| self.has(&key))
+    }
+
+    fn has(&self, key: &CallKey<'_>) -> bool {
+        match key {
+            CallKey::Id(id) => self.known.ids.contains(*id),
+            CallKey::Name(name) => self.known.names.contains(*name),
+        }
+    }
+
+    fn has_id(&self, id: &str) -> bool {
+        let ids = &self.known.ids;
+        ids.contains(id) || id.strip_suffix(RESULT_SUFFIX).is_some_and(|id| ids.contains(id))
+    }
+}
+
+/// Whether an object is a call that reads or writes a sensitive file.
+pub(super) fn is_on_file(map: &Map<String, Value>, mask: FileMask<'_>) -> bool {
+    INPUTS
+        .iter()
+        .filter_map(|key| Some((*key, map.get(*key)?)))
+        .any(|(key, input)| touches(key, input, 0, mask))
+}
+
+fn touches(key: &str, input: &Value, depth: usize, mask: FileMask<'_>) -> bool {
+    const DEEPEST: usize = 8;
+    let is_command = is_script_key(key) || key == "code";
+    let has_section = |text: &str| patches::paths(text).any(|path| mask.is_sensitive(path));
+    match input {
+        Value::String(text) if text.len() > MAX_COMMAND_BYTES && !is_command => has_section(text),
+        Value::String(text) if is_command => is_command_on_file(text, mask),
+        Value::String(text) if is_path_key(key) || is_choice_key(key) => mask.is_sensitive(text.trim_end_matches('*')),
+        Value::String(text) if INPUTS.contains(&key) || is_patch_key(key) => {
+            let inner = text.starts_with('{').then(|| parse(text.as_bytes())).flatten();
+            inner.is_some_and(|inner| touches("", &inner, depth + 1, mask)) || has_section(text)
+        }
+        Value::Array(values) => values.iter().any(|value| touches(key, value, depth + 1, mask)),
+        Value::Object(map) if depth < DEEPEST => map
+            .iter()
+            .any(|(key, value)| touches(key, value, depth + 1, mask) || is_path_key(key) && is_file(value, mask)),
+        Value::Object(_) | Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+fn is_command_on_file(command: &str, mask: FileMask<'_>) -> bool {
+    // `cd ~/.ssh && cat id_work`
+    let mut is_in_ssh = false;
+    words(command).any(|word| {
+        is_in_ssh |= word.trim_end_matches('/').ends_with(".ssh");
+        mask.is_sensitive(word) || is_in_ssh && word.starts_with("id_") && !word.ends_with(".pub")
+    }) || patches::paths(command).any(|path| mask.is_sensitive(path))
+}
+
+/// Whether a value is the path of a sensitive file, or a list with one.
+pub(super) fn is_file(value: &Value, mask: FileMask<'_>) -> bool {
+    match value {
+        Value::String(path) => mask.is_sensitive(path),
+        Value::Array(paths) => paths.iter().any(|path| path.as_str().is_some_and(|path| mask.is_sensitive(path))),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
+    }
+}
+
+/// The words of a command, without quotes, operators and the names before `=`.
+fn words(command: &str) -> impl Iterator<Item = &str> {
+    let is_between = |c: char| {
+        c.is_whitespace() || matches!(c, '"' | '\'' | '`' | ';' | '|' | '&' | '<' | '>' | '(' | ')' | '=' | ',' | '@')
+    };
+    command
+        .split(is_between)
+        .map(|word| word.trim_end_matches(['*', ':', '{']))
+        .filter(|word| word.contains(['.', '/', '_']))
+}
