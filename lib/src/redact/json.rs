@@ -133,13 +133,13 @@ struct Frame<'w> {
 }
 
 impl<'w> Frame<'w> {
-    fn read_key(&mut self, key: &Cow<'w, str>, change: &Change) {
+    fn read_key(&mut self, key: Cow<'w, str>, change: &Change) {
         self.masked_key = match change {
             Change::Masks(masks) if masks.is_empty() => None,
-            Change::Masks(masks) => Some(super::masked(key, masks)),
+            Change::Masks(masks) => Some(super::masked(&key, masks)),
             Change::Whole(new) => Some(new.clone()),
         };
-        self.key = Some(key.clone());
+        self.key = Some(key);
         self.expects_key = false;
     }
 
@@ -284,7 +284,7 @@ impl<'w> Walk<'w> {
         };
         if let Some(frame) = self.frames.last_mut() {
             match is_key {
-                true => frame.read_key(&text, &change),
+                true => frame.read_key(text.clone(), &change),
                 false => frame.read_value(&text),
             }
         }

@@ -26,19 +26,13 @@ pub struct SensitiveCalls {
     known: Arc<Known>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Known {
     ids: HashSet<String>,
     /// Of calls without an id.
     names: HashSet<String>,
     /// How long they are: most strings of a line are shorter or longer.
-    lengths: RangeInclusive<usize>,
-}
-
-impl Default for Known {
-    fn default() -> Known {
-        Known { ids: HashSet::new(), names: HashSet::new(), lengths: usize::MAX..=0 }
-    }
+    lengths: Option<RangeInclusive<usize>>,
 }
 
 /// What a call and its result share.
@@ -67,10 +61,8 @@ impl SensitiveCalls {
 
     /// Whether a line could be about one of them: each short string of it is looked up, also those of JSON in strings.
     pub(super) fn may_be_in(&self, line: &[u8]) -> bool {
-        let Known { ids, names, lengths } = &*self.known;
-        if ids.is_empty() && names.is_empty() {
-            return false;
-        }
+        let Known { names, lengths, .. } = &*self.known;
+        let Some(lengths) = lengths else { return false };
         let longest = lengths.end() + RESULT_SUFFIX.len();
         let mut start = 0;
         memchr::memchr_iter(b'"', line).any(|quote| {
@@ -91,7 +83,8 @@ impl SensitiveCalls {
         }
         let known = Arc::make_mut(&mut self.known);
         let (CallKey::Id(text) | CallKey::Name(text)) = key;
-        known.lengths = text.len().min(*known.lengths.start())..=text.len().max(*known.lengths.end());
+        let (shortest, longest) = known.lengths.take().unwrap_or(text.len()..=text.len()).into_inner();
+        known.lengths = Some(text.len().min(shortest)..=text.len().max(longest));
         let texts = if let CallKey::Id(_) = key { &mut known.ids } else { &mut known.names };
         texts.insert(text.to_owned());
     }

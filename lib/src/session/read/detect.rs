@@ -181,7 +181,43 @@ fn by_content(head: &[u8], named: Option<&'static dyn Dialect>) -> Option<&'stat
 
 fn first_lines(head: &[u8]) -> Vec<Cow<'_, str>> {
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    lines.take(VALUES_CHECKED).map(sanitize::whole).collect()
+    lines.take(VALUES_CHECKED).map(|line| without_long_strings(sanitize::whole(line))).collect()
+}
+
+/// The line with the ends of its long strings cut off: they say nothing about its dialect, and reading them takes memory.
+fn without_long_strings(line: Cow<'_, str>) -> Cow<'_, str> {
+    const LONG_BYTES: usize = 1024 * 1024;
+    const KEPT_BYTES: usize = 1024;
+    if line.len() < LONG_BYTES {
+        return line;
+    }
+    let bytes = line.as_bytes();
+    let (mut out, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(quote) = bytes.get(at..).and_then(|rest| memchr::memchr(b'"', rest)).map(|quote| at + quote) {
+        let (mut end, mut cut) = (quote + 1, None);
+        while let Some(next) = bytes.get(end..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+            let plain = end + next;
+            // Never within an escape.
+            if cut.is_none() && plain - quote > KEPT_BYTES {
+                cut = Some(line.floor_char_boundary(end.max(quote + KEPT_BYTES)));
+            }
+            end = plain;
+            if bytes[end] == b'"' {
+                break;
+            }
+            end += 2;
+        }
+        if let Some(cut) = cut.filter(|_| end - quote > LONG_BYTES && end < bytes.len()) {
+            out.push_str(&line[copied..cut]);
+            copied = end;
+        }
+        at = end + 1;
+    }
+    if copied == 0 {
+        return line;
+    }
+    out.push_str(&line[copied..]);
+    Cow::Owned(out)
 }
 
 fn first_objects<'a>(lines: &'a [Cow<'_, str>]) -> impl Iterator<Item = &'a str> {
@@ -191,8 +227,11 @@ fn first_objects<'a>(lines: &'a [Cow<'_, str>]) -> impl Iterator<Item = &'a str>
 /// The dialect of a document, which has no lines. Few dialects write documents, so that one message is enough, even one
 /// with something wrong.
 fn by_document(head: &[u8]) -> Option<&'static dyn Dialect> {
+    if !format::is_document(head) {
+        return None;
+    }
     let text = sanitize::whole(head);
-    let records = format::records(&text, VALUES_CHECKED).filter(|_| format::is_document(head))?;
+    let records = format::records(&text, VALUES_CHECKED)?;
     let writes_documents =
         |dialect: &&dyn Dialect| format::all_of(*dialect).iter().any(|format| matches!(format, Format::Document));
     let mut writers = dialect::all().iter().copied().filter(writes_documents);
@@ -295,6 +334,22 @@ mod tests {
             assert_eq!(name(nobodys), "unknown", "{nobodys}");
         }
         assert_eq!(name("not json\n{\"level\":\"info\"}\n[1]"), "unknown");
+    }
+
+    #[test]
+    fn a_line_with_a_long_string_is_known_without_it() {
+        let line = |text: &str| {
+            format!(
+                r#"{{"type":"user","uuid":"u","context":{{"cwd":"/x"}},"message":{{"role":"user","content":"{text}"}}}}"#
+            )
+        };
+        for text in ["é", "\\n", "\\\"", "a\\\\", "\\u00e9"] {
+            let line = line(&text.repeat(1_000_000));
+            let cut = without_long_strings(Cow::Borrowed(&line));
+            assert!(cut.len() < 4096 && serde_json::from_str::<IgnoredAny>(&cut).is_ok(), "{text} {}", cut.len());
+            assert_eq!(of_bytes(line.as_bytes()).name(), "native");
+        }
+        assert_eq!(without_long_strings(Cow::Borrowed("{}")), "{}");
     }
 
     #[test]

@@ -61,8 +61,8 @@ pub fn strings(text: &str) -> Option<String> {
             *byte = b' ';
         }
     }
-    // Only ASCII was written over ASCII, so this is the lossless branch of `from_utf8_lossy`.
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    // Only ASCII was written over ASCII, so it is UTF-8 and nothing is copied.
+    Some(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
 /// Whether there is any `\u`: few lines have one, and the others need no further check.
