@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use jiff::{Timestamp, tz::TimeZone};
@@ -62,6 +62,8 @@ pub(crate) struct Ctx {
     pub(crate) mask: Option<Arc<Redactor>>,
     /// Masks what goes to standard error, once something does.
     err_mask: OnceCell<Arc<Redactor>>,
+    /// Why the redaction key could not be made, once a secret asked for it.
+    pub(crate) key_failure: Arc<OnceLock<String>>,
     demo_home: Option<Demo>,
     /// Whether standard output is a terminal, and standard error.
     pub(crate) on_terminal: bool,
@@ -115,6 +117,7 @@ impl Ctx {
             },
             mask: None,
             err_mask: OnceCell::new(),
+            key_failure: Arc::default(),
             demo_home: None,
             on_terminal,
             err_on_terminal: io::stderr().is_terminal(),
@@ -396,6 +399,10 @@ impl Ctx {
     /// Ends the run: flushes the output, prints the failure, and returns the exit code.
     pub(crate) fn finish(&mut self, done: Result<ExitCode, Failure>) -> ExitCode {
         let flushed = self.end_page();
+        if let Some(why) = self.key_failure.get().cloned() {
+            // If standard error is closed, nobody reads it.
+            drop(self.caution("redaction-key", &format!("{why}; what was masked has no hash")));
+        }
         match done.and_then(|code| flushed.map(|()| code)) {
             Ok(code) => code,
             Err(failure) => {

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use scrollback::model::project;
 use scrollback::model::regular_file::{self, Links};
+use scrollback::model::{Error, project};
 use scrollback::redact::{Key, Redactor, Settings};
 use scrollback::write::{Options, known_redaction_key, redaction_key};
 
@@ -25,9 +25,9 @@ pub(crate) fn for_reading(ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
     build(ctx, Settings { key, ..Settings::built_in() })
 }
 
-/// What masks files for good: a key that is there and cannot be used is an error, because placeholders without hashes would stay.
+/// What masks files for good: a key that cannot be used or made is an error, because placeholders without hashes would stay.
 pub(crate) fn for_cleaning(ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
-    let key = if ctx.demo { Key::None } else { key(ctx)? };
+    let key = if ctx.demo { Key::None } else { made_key(ctx).map_err(unusable)? };
     build(ctx, Settings { key, ..Settings::built_in() })
 }
 
@@ -37,7 +37,7 @@ fn for_recording(project: &Path, ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
     if ctx.config.redact.reads_dotenv {
         masked.extend(secrets_of_dotenv(&project.join(".env")));
     }
-    build(ctx, Settings { key: key(ctx)?, masked, ..Settings::built_in() })
+    build(ctx, Settings { key: key(ctx).map_err(unusable)?, masked, ..Settings::built_in() })
 }
 
 /// How new records are written: without secrets, unless `--no-redact` was typed.
@@ -69,16 +69,33 @@ fn build(ctx: &Ctx, settings: Settings) -> Result<Arc<Redactor>, Failure> {
 }
 
 /// The key of our data folder. A missing one is made when the first secret is found: who has none needs no key.
-fn key(ctx: &Ctx) -> Result<Key, Failure> {
+fn key(ctx: &Ctx) -> Result<Key, Error> {
     let (data, host) = (ctx.home.data(), ctx.host());
     if !data.is_absolute() {
         return Ok(Key::None);
     }
-    let known = known_redaction_key(&data).map_err(|error| {
-        Failure::from(error).hint("correct or remove the file; --no-redact records without masking secrets")
-    })?;
-    let make = move || redaction_key(&data, &host).ok();
+    let known = known_redaction_key(&data)?;
+    let failure = ctx.key_failure.clone();
+    let make = move || match redaction_key(&data, &host) {
+        Ok(key) => Some(key),
+        Err(error) => {
+            failure.get_or_init(|| error.to_string());
+            None
+        }
+    };
     Ok(known.map_or_else(|| Key::WhenNeeded(Arc::new(make)), Key::Known))
+}
+
+/// The same for what is rewritten: there are secrets, and placeholders without hashes would stay.
+fn made_key(ctx: &Ctx) -> Result<Key, Error> {
+    match key(ctx)? {
+        Key::WhenNeeded(_) => redaction_key(&ctx.home.data(), &ctx.host()).map(Key::Known),
+        key => Ok(key),
+    }
+}
+
+fn unusable(error: Error) -> Failure {
+    Failure::from(error).hint("correct or remove the file; --no-redact records without masking secrets")
 }
 
 fn secrets_of_environment(ctx: &Ctx) -> Vec<String> {
@@ -103,8 +120,37 @@ fn secrets_of_dotenv(path: &Path) -> Vec<String> {
     let value = |line: &str| {
         let line = line.trim();
         let (_, value) = line.split_once('=').filter(|_| !line.starts_with('#'))?;
-        let value = value.trim().trim_matches(['"', '\'']);
+        let value = without_comment(value.trim()).trim_matches(['"', '\'']);
         (!value.is_empty()).then(|| value.to_owned())
     };
     text.lines().filter_map(value).collect()
+}
+
+/// A value of a `.env` file without the comment after it: behind its second quote, or after white space and a `#`.
+fn without_comment(value: &str) -> &str {
+    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
+    if let Some(quoted) = quote.and_then(|quote| value[1..].split_once(quote)) {
+        return quoted.0;
+    }
+    let is_comment = |(at, _): &(usize, &str)| value[..*at].ends_with([' ', '\t']);
+    value.match_indices('#').find(is_comment).map_or(value, |(at, _)| value[..at].trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_behind_a_value_is_no_part_of_it() {
+        for (written, value) in [
+            ("tide4x", "tide4x"),
+            ("tide4x # rotate", "tide4x"),
+            ("tide#4x", "tide#4x"),
+            ("\"tide # 4x\" # rotate", "tide # 4x"),
+            ("'tide4x'", "tide4x"),
+            ("\"tide4x", "\"tide4x"),
+        ] {
+            assert_eq!(without_comment(written), value, "{written}");
+        }
+    }
 }

@@ -509,3 +509,72 @@ fn blobs_with_true_bytes_are_named() {
         assert!(ran.code == 0 && ran.err.contains(said), "{}", ran.all());
     }
 }
+
+#[test]
+fn what_codex_and_qwen_code_keep_under_the_sessions_id_is_cleaned_too() {
+    for (session, kept) in [
+        (SESSIONS[2], ".codex/shell_snapshots/019a6b1e-4c07-7d31-9a52-6f0b8e21c4d7.1762.sh"),
+        (SESSIONS[3], ".qwen/todos/f04b7e92-6c1d-4a58-b3e7-91d2c05a8f36.json"),
+        (SESSIONS[3], ".qwen/projects/-home-ada-blog/subagents/f04b7e92-6c1d-4a58-b3e7-91d2c05a8f36/notes.txt"),
+    ] {
+        let env = TestEnv::new();
+        let (log, _) = leak(&env, session);
+        let kept = env.home().join(kept);
+        put(&kept, format!("use {}\n", token()));
+        let done = redact(&env, &[log.to_str().unwrap(), "--in-place", "--yes"]);
+        assert_eq!((done.code, notes(&env).len()), (0, 2), "{}", done.all());
+        assert!(!fs::read_to_string(&kept).unwrap().contains(&token()), "{}", kept.display());
+    }
+}
+
+#[test]
+fn what_was_not_read_is_not_taken_for_clean() {
+    let env = TestEnv::new();
+    let (log, text) = leak(&env, SESSIONS[1]);
+    put(&log, text.replace(&token(), "nothing"));
+    assert_eq!(redact(&env, &["--check", log.to_str().unwrap()]).code, 0);
+    let result = log.with_extension("").join("tool-results/1.txt.gz");
+    // Torn: the header of a compressed file, and nothing else.
+    put(&result, b"\x1f\x8b\x08\0\0\0\0\0\0\x03abc");
+    let ran = redact(&env, &["--check", log.to_str().unwrap()]);
+    assert_eq!(ran.code, 2, "{} {}", ran.out, ran.err);
+    assert!(ran.err.contains("1.txt.gz"), "{}", ran.err);
+    assert_eq!(redact(&env, &[log.to_str().unwrap()]).code, 0);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_whose_name_is_no_utf8_is_cleaned() {
+    use std::os::unix::ffi::OsStrExt;
+    let env = TestEnv::new();
+    let (log, text) = leak(&env, SESSIONS[1]);
+    fs::remove_file(&log).unwrap();
+    let odd = log.with_file_name(std::ffi::OsStr::from_bytes(b"caf\xe9.jsonl"));
+    put(&odd, &text);
+    let folder = log.parent().unwrap().to_str().unwrap();
+    let ran = checked(redact(&env, &["--in-place", "--yes", "--json", folder]));
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(!fs::read_to_string(&odd).unwrap().contains(&token()[4..]), "{}", ran.out);
+    assert_eq!(notes(&env).len(), 1);
+}
+
+#[test]
+fn a_key_that_cannot_be_made_stops_recording_and_cleaning() {
+    let env = TestEnv::new();
+    let (log, text) = leak(&env, SESSIONS[1]);
+    let key = env.home().join(".local/share/scrollback/redaction.key");
+    fs::create_dir_all(&key).unwrap();
+    let ran = redact(&env, &["--in-place", "--yes", log.to_str().unwrap()]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    assert!(ran.err.contains("redaction.key"), "{}", ran.err);
+    assert_eq!(fs::read_to_string(&log).unwrap(), text);
+    // Reading goes on, without hashes.
+    let ran = redact(&env, &["--no-redact", log.to_str().unwrap()]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    // One that cannot be made is reported: here, the data folder is a file.
+    fs::remove_dir_all(env.home().join(".local/share/scrollback")).unwrap();
+    fs::write(env.home().join(".local/share/scrollback"), "").unwrap();
+    let ran = redact(&env, &[log.to_str().unwrap()]);
+    assert!(ran.code == 0 && ran.err.contains("what was masked has no hash"), "{}", ran.all());
+    assert_eq!(redact(&env, &[log.to_str().unwrap()]).code, 0);
+}

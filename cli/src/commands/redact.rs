@@ -13,7 +13,7 @@ use scrollback::redact::Redactor;
 use scrollback::session::ReadOptions;
 use scrollback::view::find::SessionName;
 use scrollback::view::secrets::{self, FileRole, FileSecrets, SecretFile};
-use scrollback::write::clean_copy::{self, CleanedFile};
+use scrollback::write::clean_copy::{self, CleanedFile, Cleaning};
 use serde_json::Value;
 
 use super::FOUND_PROBLEMS;
@@ -121,8 +121,8 @@ pub(crate) fn run(args: &RedactArgs, global: &Global, ctx: &mut Ctx) -> Result<E
                 let log = scan.target.log().cloned();
                 let is_anothers = |path: &Path| log.as_deref() != Some(path) && logs.contains(path);
                 scan.files.retain(|file| {
-                    let mut is_new = || !is_anothers(Path::new(&file.path)) && known.insert(file.path.clone());
-                    file.path == "-" || is_new()
+                    let mut is_new = || !is_anothers(&file.file) && known.insert(file.file.clone());
+                    file.file.as_os_str().is_empty() || is_new()
                 });
                 scans.push(scan);
             }
@@ -133,7 +133,9 @@ pub(crate) fn run(args: &RedactArgs, global: &Global, ctx: &mut Ctx) -> Result<E
             }
         }
     }
-    warn_about_torn(scans.iter().flat_map(|scan| &scan.files), ctx)?;
+    let is_torn = warn_about_torn(scans.iter().flat_map(|scan| &scan.files), ctx)?;
+    // What was not read may have secrets: nobody may take it for clean.
+    has_failed |= is_torn && (args.check || args.in_place);
     if !ctx.json {
         print_report(&scans, args, ctx)?;
     }
@@ -203,10 +205,14 @@ fn scan(targets: Vec<Target>, redactor: &Redactor, ctx: &Ctx) -> Vec<Result<Scan
     scanned.into_iter().map(|(_, scan)| scan).collect()
 }
 
-/// Says which compressed files were not read to their end.
-fn warn_about_torn<'f>(files: impl IntoIterator<Item = &'f FileSecrets>, ctx: &mut Ctx) -> Result<(), Failure> {
-    let mut torn = files.into_iter().filter_map(|file| Some((&file.path, file.torn.as_ref()?)));
-    torn.try_for_each(|(path, why)| ctx.caution("torn", &format!("{path}: {why}")))
+/// Says which files were not read, or not to their end, and whether there are some.
+fn warn_about_torn<'f>(files: impl IntoIterator<Item = &'f FileSecrets>, ctx: &mut Ctx) -> Result<bool, Failure> {
+    let mut is_torn = false;
+    for (path, why) in files.into_iter().filter_map(|file| Some((&file.path, file.torn.as_ref()?))) {
+        is_torn = true;
+        ctx.caution("torn", &format!("{path}: {why}"))?;
+    }
+    Ok(is_torn)
 }
 
 /// Prints the files. Each string is masked by itself: beside the path of a file that is a secret as a whole, all would be.
@@ -306,7 +312,13 @@ fn clean_all(scans: &mut [Scan], args: &RedactArgs, redactor: &Redactor, ctx: &m
             clean_copy::clean_in_place(&files, redactor, &host)
         })();
         match cleaned {
-            Ok(cleaned) => note_cleaned(scan, &cleaned, redactor, ctx)?,
+            Ok(Cleaning { done, failed }) => {
+                note_cleaned(scan, &done, redactor, ctx)?;
+                if let Some(error) = failed {
+                    is_done = false;
+                    ctx.warn(&error.into())?;
+                }
+            }
             Err(error) => {
                 is_done = false;
                 ctx.warn(&error.into())?;
@@ -318,7 +330,7 @@ fn clean_all(scans: &mut [Scan], args: &RedactArgs, redactor: &Redactor, ctx: &m
 
 /// The files of a target that have secrets. The description of an original goes with it.
 fn files_to_clean(scan: &Scan, redactor: &Redactor) -> Result<Vec<SecretFile>, Failure> {
-    let has_findings = |path: &Path| scan.files.iter().any(|file| file.masked > 0 && Path::new(&file.path) == path);
+    let has_findings = |path: &Path| scan.files.iter().any(|file| file.masked > 0 && file.file == path);
     match &scan.target {
         Target::Session(source) => {
             let files = SecretFile::of_session(source);
@@ -365,10 +377,10 @@ fn note_cleaned(scan: &mut Scan, cleaned: &[CleanedFile], redactor: &Redactor, c
     for CleanedFile { path, deleted } in cleaned {
         is_log_changed |= scan.target.log() == Some(path);
         is_original_gone |= *deleted;
-        let file = scan.files.iter_mut().find(|file| Path::new(&file.path) == path);
+        let file = scan.files.iter_mut().find(|file| file.file == *path);
         if let Some(file) = file {
             file.deleted = *deleted;
-            file.output = (!deleted).then(|| path.clone());
+            file.output = (!deleted).then(|| path.to_string_lossy().into_owned());
         }
         if !ctx.json {
             let word = if *deleted { "deleted" } else { "cleaned" };
@@ -447,7 +459,7 @@ fn copy(
     }
     let path = ctx.typed_in.join(output);
     clean_copy::write_new_file(&path, &bytes, &ctx.host())?;
-    files.iter_mut().for_each(|file| file.output = Some(path.clone()));
+    files.iter_mut().for_each(|file| file.output = Some(path.to_string_lossy().into_owned()));
     if ctx.json {
         print_json(&files.iter().collect::<Vec<_>>(), redactor, ctx)?;
         return Ok(ExitCode::SUCCESS);

@@ -29,7 +29,10 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 const STAND_INS: u32 = 0x10_f000;
 
 /// Folders of a store in which an agent keeps files that are named after their session.
-const NAMED_AFTER_SESSIONS: [&str; 3] = ["todos", "tasks", "debug"];
+const NAMED_AFTER_SESSIONS: [&str; 4] = ["todos", "tasks", "debug", "shell_snapshots"];
+
+/// A shorter name is no id: some logs are called the same in every session.
+const MIN_ID_BYTES: usize = 16;
 
 /// More files than any session has in its folders.
 const FURTHER_FILES_LIMIT: usize = 10_000;
@@ -49,10 +52,13 @@ pub struct FileSecrets {
     pub masked: usize,
     /// The file without secrets, if one was written.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub output: Option<PathBuf>,
+    pub output: Option<String>,
     /// True if the file was deleted, because it was an original that a conversion had kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
+    /// The same file, also if its path is no UTF-8; empty for piped bytes and databases.
+    #[serde(skip)]
+    pub file: PathBuf,
     /// The session that it belongs to; its path for a file that belongs to none.
     #[serde(skip)]
     pub session: String,
@@ -62,7 +68,7 @@ pub struct FileSecrets {
     /// Whether a secret is in the content of a file that a snapshot holds.
     #[serde(skip)]
     pub is_in_snapshot: bool,
-    /// Why a compressed file was not read to its end.
+    /// Why a file was not read, or not to its end.
     #[serde(skip)]
     pub torn: Option<String>,
 }
@@ -177,13 +183,10 @@ fn further_files(source: &Source) -> Vec<PathBuf> {
     let is_folder = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok_and(|there| there.is_dir());
     let mut folders: Vec<PathBuf> = source.own_folders().into_iter().filter(is_folder).collect();
     let (mut files, mut seen) = (Vec::new(), 0);
-    let id = source.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let is_named_after = |name: &str| {
-        let rest = name.strip_prefix(id.as_str()).filter(|_| !id.is_empty());
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']))
-    };
-    // A log that is called the same in every session has no id in its name.
-    let store = source.store().filter(|_| !source.own_folders().is_empty());
+    let id = source.name();
+    let is_named_after =
+        |name: &str| name.strip_prefix(id.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']));
+    let store = source.store().filter(|_| id.len() >= MIN_ID_BYTES);
     for folder in NAMED_AFTER_SESSIONS.iter().filter_map(|name| Some(store.as_ref()?.join(name))).filter(is_folder) {
         for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
             match entry.file_type() {
@@ -352,7 +355,7 @@ impl Scanned<'_> {
         let session = self.file.path.display().to_string();
         let found = self.findings.into_iter().map(|finding| Found { finding, record: None, is_in_snapshot: false });
         let secrets = FileSecrets::new(session.clone(), self.file.dialect, found.collect());
-        FileSecrets { session, torn: self.torn, ..secrets }
+        FileSecrets { file: self.file.path.clone(), session, torn: self.torn, ..secrets }
     }
 
     /// Names the records that the secrets are in.
@@ -383,7 +386,8 @@ impl Scanned<'_> {
             Found { finding, record, is_in_snapshot }
         });
         let secrets = FileSecrets::new(self.file.path.display().to_string(), self.file.dialect, found.collect());
-        FileSecrets { session: shown_id(session.id().as_str(), redactor), torn: self.torn, ..secrets }
+        let (file, session) = (self.file.path.clone(), shown_id(session.id().as_str(), redactor));
+        FileSecrets { file, session, torn: self.torn, ..secrets }
     }
 }
 
@@ -421,6 +425,7 @@ impl FileSecrets {
             masked: strings.len(),
             output: None,
             deleted: false,
+            file: PathBuf::new(),
             session: String::new(),
             hashes,
             is_in_snapshot,

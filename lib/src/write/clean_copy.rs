@@ -53,7 +53,8 @@ pub struct CleanedFile {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Note {
-    path: PathBuf,
+    /// What is no UTF-8 in it is replaced.
+    path: String,
     at: Timestamp,
     /// The BLAKE3 hash of the file before.
     before: String,
@@ -182,34 +183,52 @@ pub fn quiet(log: &Path, host: &Host) -> Result<Quiet> {
     Ok(Quiet { _lock: lock })
 }
 
+/// What was done to the files of a session, and what stopped it.
+#[derive(Debug)]
+pub struct Cleaning {
+    /// In order.
+    pub done: Vec<CleanedFile>,
+    /// Why the others were not; the files before it stay done.
+    pub failed: Option<Error>,
+}
+
 /// Replaces the files of one session, which have secrets, by clean ones; deletes the originals that a conversion kept. All are
-/// compared before the first is replaced.
-pub fn clean_in_place(files: &[&SecretFile], redactor: &Redactor, host: &Host) -> Result<Vec<CleanedFile>> {
+/// compared before the first is replaced, and an error before that changes nothing.
+pub fn clean_in_place(files: &[&SecretFile], redactor: &Redactor, host: &Host) -> Result<Cleaning> {
     let disk: &dyn Disk = &Real;
     files.iter().try_for_each(|file| check_cleanable(file, host))?;
     let is_kept = |file: &&&SecretFile| file.role != FileRole::Original;
     let staged = files.iter().filter(is_kept).map(|file| Staged::new(disk, file, redactor, host));
     let staged: Vec<Staged<'_>> = staged.collect::<Result<_>>()?;
     staged.iter().try_for_each(Staged::check_unchanged)?;
+    let originals = files.iter().filter(|file| file.role == FileRole::Original);
     let mut done = Vec::new();
-    for one in staged {
-        let note = one.commit(host)?;
-        append_note(disk, &note, host)?;
-        done.push(CleanedFile { path: note.path, deleted: false });
-    }
-    for original in files.iter().filter(|file| file.role == FileRole::Original) {
-        let path = &original.path;
-        let bytes = regular_file::read(path, u64::MAX, Links::Refuse)?;
-        let masked = secrets::clean(&bytes, original.content, redactor).findings.len();
-        let before = blake3::hash(&bytes).to_hex().to_string();
-        delete(disk, path)?;
-        sync_parent(disk, path)?;
-        let (path, at) = (path.clone(), (host.now)());
-        let note = Note { path, at, before, after: None, rules_version: RULES_VERSION, masked };
-        append_note(disk, &note, host)?;
-        done.push(CleanedFile { path: note.path, deleted: true });
-    }
-    Ok(done)
+    let failed = (|| {
+        for one in staged {
+            let path = one.path.clone();
+            let note = one.commit(host)?;
+            done.push(CleanedFile { path, deleted: false });
+            append_note(disk, &note, host)?;
+        }
+        for original in originals {
+            let note = delete_original(disk, original, redactor, host)?;
+            done.push(CleanedFile { path: original.path.clone(), deleted: true });
+            append_note(disk, &note, host)?;
+        }
+        Ok(())
+    })();
+    Ok(Cleaning { done, failed: failed.err() })
+}
+
+fn delete_original(disk: &dyn Disk, original: &SecretFile, redactor: &Redactor, host: &Host) -> Result<Note> {
+    let path = &original.path;
+    let bytes = regular_file::read(path, u64::MAX, Links::Refuse)?;
+    let masked = secrets::clean(&bytes, original.content, redactor).findings.len();
+    let before = blake3::hash(&bytes).to_hex().to_string();
+    delete(disk, path)?;
+    sync_parent(disk, path)?;
+    let (path, at) = (path.to_string_lossy().into_owned(), (host.now)());
+    Ok(Note { path, at, before, after: None, rules_version: RULES_VERSION, masked })
 }
 
 /// A content and what it becomes.
@@ -294,7 +313,7 @@ impl<'d> Staged<'d> {
         disk.rename(&self.temporary.path, &self.path).at(&self.path)?;
         sync_parent(disk, &self.path)?;
         Ok(Note {
-            path: self.path,
+            path: self.path.to_string_lossy().into_owned(),
             at: (host.now)(),
             before: self.before.to_hex().to_string(),
             after: Some(self.after.to_hex().to_string()),

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use crate::disk::append::make_folders;
-use crate::disk::replace::{beside, delete, write_all};
+use crate::disk::replace::{beside, delete, sync_parent, write_all};
 use crate::disk::{Disk, Real};
 use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
@@ -65,6 +65,8 @@ fn make(path: &Path, host: &Host) -> Result<()> {
             published => published.at(path),
         }
     });
+    // Placeholders that are written next survive a crash: so must the key.
+    let published = published.and_then(|()| sync_parent(&Real, path));
     // What is left is our own copy, with a name that nobody reads; publishing may have moved it.
     drop(delete(&Real, &beside));
     published
