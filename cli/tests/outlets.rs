@@ -77,6 +77,25 @@ const MASKED: &[(&str, &[&[&str]])] = &[
     ("import", &[&["import", "nothing-TOKEN"]]),
     ("remove", &[&["remove", "s1"], &["remove", "c1", "--json"]]),
     ("redact", &[&["redact", "s1"], &["redact", "s1", "--json"]]),
+    (
+        "undo",
+        &[
+            &["undo", "s1#u1", "--dry-run", "--root", "."],
+            &["undo", "s1#u1", "--dry-run", "--json", "--root", "."],
+            &["undo", "c1", "--yes", "--root", "."],
+        ],
+    ),
+    ("redo", &[&["redo", "s1", "--dry-run", "--json", "--root", "."]]),
+    (
+        "files",
+        &[
+            &["files", "s1"],
+            &["files", "s1", "--json"],
+            &["files", "c1", "--json"],
+            &["files", "s1", "--diff", "u1.."],
+            &["files", "s1", "--diff", "u1..", "--json"],
+        ],
+    ),
     ("tail", &[]),
     ("record", &[]),
 ];
@@ -86,6 +105,7 @@ const EXACT: &[(&str, &[&str])] = &[
     ("history", &["history", "s1", "--for", "anthropic"]),
     ("history", &["history", "s1", "--for", "text"]),
     ("show", &["show", "s1", "--raw"]),
+    ("files", &["files", "s1", "keys.txt", "--at", "u1"]),
     ("convert", &["convert", "s1", "--to", "native", "-o", "-"]),
 ];
 
@@ -137,6 +157,13 @@ fn home() -> (TestEnv, Vec<String>) {
         with(
             first("user", "u2", Some("x1")),
             json!({"message": {"role": "user", "content": format!("```\npassword = \"{}\"\n```", next())}}),
+        ),
+        with(
+            json!({"type": "file_history_snapshot", "messageId": "a1", "sessionId": "s1", "format": 2, "timestamp": "2026-11-15T10:00:00Z"}),
+            json!({"isSnapshotUpdate": false, "snapshot": {"fileBackups": {}, "trackedFiles": {
+                "keys.txt": {"originalContent": format!("first {}\nsecond {}\n", next(), next()), "contentHash": "00", "state": "modified"},
+                ".env": {"originalContent": "harbourlights=at-seven-canary", "contentHash": "00", "state": "modified"},
+                format!("t-{}.txt", next()): {"originalContent": "x", "contentHash": "00", "state": "modified"}}}}),
         ),
     ];
     let log: String = lines.iter().map(|line| format!("{line}\n")).collect();

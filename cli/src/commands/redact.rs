@@ -3,7 +3,7 @@
 mod targets;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::io::{BufRead, IsTerminal, Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -23,8 +23,8 @@ use crate::failure::{FAILED, Failure, FailureKind};
 use crate::redaction;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
-use crate::terminal::clean;
 use crate::terminal::paint::Paint;
+use crate::terminal::{ask, clean};
 use targets::Target;
 
 /// Find secrets in sessions and files, and remove them
@@ -62,9 +62,6 @@ const EXAMPLES: &str = "\
 Examples:
   scrollback redact ~/.claude/projects
   scrollback redact 3f8a --in-place";
-
-/// An answer to a question is a word.
-const ANSWER_LIMIT_BYTES: u64 = 1024;
 
 /// How many sessions a sentence lists.
 const LISTED_SESSIONS: usize = 6;
@@ -360,15 +357,11 @@ fn may_clean(count: usize, args: &RedactArgs, ctx: &mut Ctx) -> Result<bool, Fai
         return Ok(true);
     }
     let files = plural(count as u64, "file");
-    if ctx.json || !ctx.on_terminal || !std::io::stdin().is_terminal() {
+    if !ask::is_possible(ctx) {
         let message = format!("{files} would be rewritten for good");
         return Err(Failure::new(FailureKind::Usage, message).hint("add --yes, or leave out --in-place to see them"));
     }
-    write!(ctx.out, "Remove the secrets from {files} for good? [y/N] ")?;
-    ctx.out.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().lock().take(ANSWER_LIMIT_BYTES).read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    ask::is_agreed(&format!("Remove the secrets from {files} for good?"), ctx)
 }
 
 /// Says what was done to a session, and what that means.

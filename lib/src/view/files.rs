@@ -66,6 +66,13 @@ pub(crate) struct RestoreEvent {
     pub(crate) restore: Restore,
 }
 
+impl RestoreEvent {
+    /// What a later restore names to take this one back: a record that another program wrote has no operation.
+    pub(crate) fn name(&self) -> &str {
+        self.restore.operation.as_deref().unwrap_or(self.id.as_str())
+    }
+}
+
 /// A restore of another agent's session, from our own journal.
 #[derive(Debug, Clone)]
 pub struct JournalEntry {

@@ -221,9 +221,7 @@ impl<'s> Undo<'s> {
             if event.moment < prompt {
                 return false;
             }
-            let is_taken_back = |known: &&RestoreEvent| {
-                known.restore.operation.is_some() && known.restore.operation == event.restore.takes_back
-            };
+            let is_taken_back = |known: &&RestoreEvent| Some(known.name()) == event.restore.takes_back.as_deref();
             if event.restore.takes_back.is_some() {
                 until = self.history.restores.iter().find(is_taken_back).map(|known| known.moment).or(until);
                 continue;
@@ -259,7 +257,7 @@ impl<'s> Undo<'s> {
         let mut active: Vec<&RestoreEvent> = Vec::new();
         for event in &self.history.restores {
             match &event.restore.takes_back {
-                Some(operation) => active.retain(|known| known.restore.operation.as_ref() != Some(operation)),
+                Some(operation) => active.retain(|known| known.name() != operation),
                 None => active.push(event),
             }
         }

@@ -74,8 +74,14 @@ impl Undo<'_> {
         let Some(pending) = pending::read(&path)? else { return Ok(None) };
         let mut swaps = self.swaps_of(&pending)?;
         self.unstage(&swaps, &pending);
-        // It is recorded after everything else: what has changed since, has changed after it.
-        let finished = if self.is_recorded(&pending)? { Ok(()) } else { self.change(&mut swaps, &pending) };
+        let finished = match self.is_recorded(&pending) {
+            // It is recorded after everything else: what has changed since, has changed after it.
+            Ok(true) => Ok(()),
+            Ok(false) => self.change(&mut swaps, &pending),
+            // The session is gone: nothing could say later what was done.
+            Err(Error::Io { source, path }) if source.kind() == io::ErrorKind::NotFound => Err(Error::Changed(path)),
+            Err(error) => Err(error),
+        };
         let recovered = match finished {
             Ok(()) => {
                 self.record_again(&pending)?;

@@ -183,7 +183,7 @@ impl Undo<'_> {
         plan.files = self.files(&target, moment);
         plan.folders = self.folders(&target, moment);
         if let Some(event) = &target.takes_back {
-            plan.takes_back.clone_from(&event.restore.operation);
+            plan.takes_back = Some(event.name().to_owned());
         }
         // A redo puts the conversation back only if the restore had moved it.
         let moves = target.takes_back.as_ref().is_none_or(|event| event.restore.from.is_some());
