@@ -192,14 +192,18 @@ fn without_long_strings(line: Cow<'_, str>) -> Cow<'_, str> {
         return line;
     }
     let bytes = line.as_bytes();
+    let is_half = |before: &[u8]| {
+        let escape = &before[before.len().saturating_sub(6)..];
+        matches!(escape, [b'\\', b'u', b'd' | b'D', b'8' | b'9' | b'a' | b'b' | b'A' | b'B', ..])
+    };
     let (mut out, mut copied, mut at) = (String::new(), 0, 0);
     while let Some(quote) = bytes.get(at..).and_then(|rest| memchr::memchr(b'"', rest)).map(|quote| at + quote) {
         let (mut end, mut cut) = (quote + 1, None);
         while let Some(next) = bytes.get(end..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
             let plain = end + next;
-            // Never within an escape.
-            if cut.is_none() && plain - quote > KEPT_BYTES {
-                cut = Some(line.floor_char_boundary(end.max(quote + KEPT_BYTES)));
+            // Never within an escape, which has up to four digits, nor between the two of a pair.
+            if cut.is_none() && plain - quote > KEPT_BYTES && !is_half(&bytes[..plain]) {
+                cut = Some(line.floor_char_boundary((end + 4).max(quote + KEPT_BYTES).min(plain)));
             }
             end = plain;
             if bytes[end] == b'"' {
@@ -343,7 +347,7 @@ mod tests {
                 r#"{{"type":"user","uuid":"u","context":{{"cwd":"/x"}},"message":{{"role":"user","content":"{text}"}}}}"#
             )
         };
-        for text in ["é", "\\n", "\\\"", "a\\\\", "\\u00e9"] {
+        for text in ["é", "\\n", "\\\"", "a\\\\", "\\u00e9", "x\\ud83d\\ude00"] {
             let line = line(&text.repeat(1_000_000));
             let cut = without_long_strings(Cow::Borrowed(&line));
             assert!(cut.len() < 4096 && serde_json::from_str::<IgnoredAny>(&cut).is_ok(), "{text} {}", cut.len());
