@@ -3,8 +3,10 @@
 //! Public for them alone. A panic here is a bug somewhere else.
 
 mod redaction;
+mod restore;
 
 pub use redaction::{redaction, redaction_of};
+pub use restore::restore;
 
 use hashbrown::HashSet;
 use jiff::Timestamp;

@@ -27,6 +27,7 @@ use crate::model::project_path::ProjectPath;
 use crate::model::record::{RecordId, Restore};
 use crate::session::backups::Backups;
 use crate::session::{RecordRef, Session};
+pub(crate) use edit::taken_back;
 pub(crate) use path_history::{Moment, PathHistory};
 pub use version::{FileContent, FileVersion, KnownVersion, Unknown};
 

@@ -250,6 +250,16 @@ impl FileEdit {
     }
 }
 
+/// Checks that what is taken back leads forward to the same content.
+pub(crate) fn taken_back(input: &Value, content: &str) {
+    for file in of_call(input, None) {
+        if let Some(before) = file.edit.unapply(Some(content.as_bytes())) {
+            let again = file.edit.apply(Some(&before)).flatten();
+            assert_eq!(again.as_deref(), Some(content.as_bytes()), "{input}");
+        }
+    }
+}
+
 fn text<'a>(fields: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a str> {
     keys.iter().find_map(|key| fields.get(*key)?.as_str())
 }

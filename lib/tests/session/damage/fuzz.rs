@@ -67,6 +67,11 @@ proptest! {
     }
 
     #[test]
+    fn whatever_a_line_says_about_files_stays_in_the_project(bytes in mutated(lines())) {
+        fuzzing::restore(&bytes);
+    }
+
+    #[test]
     fn any_file_is_read(bytes in mutated(files())) {
         fuzzing::file(&bytes);
     }
@@ -79,6 +84,7 @@ fn every_log_is_read() {
     }
     for bytes in lines() {
         fuzzing::line(&bytes);
+        fuzzing::restore(&bytes);
     }
 }
 
