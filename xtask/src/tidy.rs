@@ -35,9 +35,16 @@ const DELETING: &[(&str, &str)] = &[
     (".remove_all", "only `trash empty` deletes sessions"),
     (".unlink", "only our own temporary files are deleted; everything else goes to the trash"),
 ];
-/// The disk, what deletes its own unfinished files, and what empties the trash.
-const DELETERS: &[&str] =
-    &["lib/src/disk/mod.rs", "lib/src/disk/replace.rs", "lib/src/write/fork.rs", "lib/src/write/trash/empty.rs"];
+/// The door to the files of a project, which only undo opens: it deletes and writes there as its plan says.
+const WORKTREE: &str = "lib/src/disk/worktree.rs";
+/// The disk, what deletes its own unfinished files, what empties the trash, and the door to a project.
+const DELETERS: &[&str] = &[
+    "lib/src/disk/mod.rs",
+    "lib/src/disk/replace.rs",
+    "lib/src/write/fork.rs",
+    "lib/src/write/trash/empty.rs",
+    WORKTREE,
+];
 
 /// Calls that write to disk. `disk/` creates files that only their owner can read.
 const WRITING: &[(&str, &str)] = &[
@@ -54,8 +61,8 @@ const WRITING: &[(&str, &str)] = &[
     ("create_dir_all", "only `disk/` creates folders"),
     ("set_permissions", "only `disk/` sets permissions"),
 ];
-/// The disk; the demo, which is not private; and the door for reading, which opens files for nothing else.
-const WRITERS: &[&str] = &["lib/src/disk/mod.rs", "cli/src/demo.rs", READER];
+/// The disk; the demo, which is not private; the door for reading, which opens files for nothing else; and the door to a project.
+const WRITERS: &[&str] = &["lib/src/disk/mod.rs", "cli/src/demo.rs", READER, WORKTREE];
 
 /// Calls that open or read a file by its name, whatever it is: a pipe waits, a device never ends.
 const READING: &[(&str, &str)] = &[
@@ -287,6 +294,7 @@ mod tests {
             for path in [
                 "lib/src/disk/mod.rs",
                 "lib/src/disk/replace.rs",
+                "lib/src/disk/worktree.rs",
                 "lib/src/disk/append/tests.rs",
                 "cli/tests/a.rs",
                 "xtask/src/a.rs",
@@ -311,9 +319,17 @@ mod tests {
             for path in ["lib/src/transfer/convert.rs", "cli/src/commands/convert.rs"] {
                 assert_eq!(found(path, &headed(line)), [2], "{path}: {line}");
             }
-            for path in ["lib/src/disk/mod.rs", "lib/src/disk/append/tests.rs", "cli/tests/a.rs", "xtask/src/a.rs"] {
+            for path in [
+                "lib/src/disk/mod.rs",
+                "lib/src/disk/worktree.rs",
+                "lib/src/disk/append/tests.rs",
+                "cli/tests/a.rs",
+                "xtask/src/a.rs",
+            ] {
                 assert_eq!(found(path, &headed(line)), [0; 0], "{path}: {line}");
             }
+            // Undo reaches a project through that one door, and no other file of the room has its rights.
+            assert_eq!(found("lib/src/write/undo/apply.rs", &headed(line)), [2], "{line}");
         }
         for line in ["fs::read(x)", "std::fs::read_to_string(x)", "File::open(x)"] {
             assert_eq!(found("lib/src/a.rs", &headed(line)), [2], "{line}");
