@@ -14,6 +14,7 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use change::{CONTENTS, NEW_TEXTS, OLD_TEXTS, PATCHES, PATHS, text};
 pub use change::{Changes, DiffLine, FileAction, FileChange, Hunk, Sign};
 pub use question::{Choice, Question};
 pub(crate) use result::tagged_name;

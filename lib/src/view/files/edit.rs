@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::hunks::{self, Hunk, Places};
+use crate::view::tool_view::{CONTENTS, NEW_TEXTS, OLD_TEXTS, PATCHES, PATHS, text};
 
 /// More occurrences of a new text are not tried one by one.
 const MAX_OCCURRENCES: usize = 64;
@@ -154,12 +155,7 @@ pub(crate) struct FileEdit {
     pub(crate) after: Option<Arc<str>>,
 }
 
-const PATHS: &[&str] = &["file_path", "path", "filePath", "notebook_path", "filename", "file", "target_file"];
-const OLD_TEXTS: &[&str] = &["old_string", "oldString", "old_str", "oldText", "old_text", "old"];
-const NEW_TEXTS: &[&str] = &["new_string", "newString", "new_str", "newText", "new_text", "new"];
-const CONTENTS: &[&str] = &["content", "contents", "file_text"];
 const ALL: &[&str] = &["replace_all", "replaceAll"];
-const PATCHES: &[&str] = &["input", "patch", "diff", "patchText"];
 
 /// The changes that a call makes: from its input, and from what the agent noted of its run.
 pub(crate) fn of_call(input: &Value, note: Option<&Map<String, Value>>) -> Vec<FileEdit> {
@@ -258,10 +254,6 @@ pub(crate) fn taken_back(input: &Value, content: &str) {
             assert_eq!(again.as_deref(), Some(content.as_bytes()), "{input}");
         }
     }
-}
-
-fn text<'a>(fields: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a str> {
-    keys.iter().find_map(|key| fields.get(*key)?.as_str())
 }
 
 #[cfg(test)]

@@ -91,11 +91,13 @@ pub enum Sign {
     Context,
 }
 
-const PATHS: &[&str] = &["file_path", "path", "filePath", "notebook_path", "filename", "file", "target_file"];
-const OLD_TEXTS: &[&str] = &["old_string", "oldString", "old_str", "oldText", "old_text", "old"];
-const NEW_TEXTS: &[&str] = &["new_string", "newString", "new_str", "newText", "new_text", "new"];
-const CONTENTS: &[&str] = &["content", "contents", "file_text"];
-const PATCHES: &[&str] = &["input", "patch", "diff", "patchText"];
+// The names of arguments, by what they hold: whoever reads edits reads the same.
+pub(crate) const PATHS: &[&str] =
+    &["file_path", "path", "filePath", "notebook_path", "filename", "file", "target_file"];
+pub(crate) const OLD_TEXTS: &[&str] = &["old_string", "oldString", "old_str", "oldText", "old_text", "old"];
+pub(crate) const NEW_TEXTS: &[&str] = &["new_string", "newString", "new_str", "newText", "new_text", "new"];
+pub(crate) const CONTENTS: &[&str] = &["content", "contents", "file_text"];
+pub(crate) const PATCHES: &[&str] = &["input", "patch", "diff", "patchText"];
 
 /// The changes that a call makes; `None` if its input does not look like one.
 pub(super) fn of(call: &ToolPart) -> Option<Changes<'_>> {
@@ -146,7 +148,8 @@ fn in_object<'a>(call: &'a ToolPart, input: &'a Map<String, Value>, out: &mut Bu
     Some(())
 }
 
-fn text<'a>(input: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a str> {
+/// The first of these arguments that is a text.
+pub(crate) fn text<'a>(input: &'a Map<String, Value>, keys: &[&str]) -> Option<&'a str> {
     keys.iter().find_map(|key| input.get(*key)?.as_str())
 }
 
