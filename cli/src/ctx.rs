@@ -196,9 +196,22 @@ impl Ctx {
 
     /// Uses the demo home instead of the user's.
     pub(crate) fn enter_demo(&mut self) -> Result<(), Failure> {
-        let demo = self.demo_home.insert(demo::unpack(&self.home, &self.host())?);
-        self.home = Home { cwd: demo.path.clone(), dir: demo.path.clone(), vars: BTreeMap::new() };
+        let demo = demo::unpack(&self.home, &self.host())?;
+        self.use_demo(demo);
         Ok(())
+    }
+
+    /// Uses a copy of the demo home, which may be changed, and says where it is.
+    pub(crate) fn enter_demo_copy(&mut self) -> Result<(), Failure> {
+        let demo = demo::copy(&self.host())?;
+        let what = format!("the demo's sessions and their project are copied to {}", demo.path.display());
+        self.use_demo(demo);
+        if self.json { self.caution("copied", &what) } else { self.note(&what.replacen("the", "The", 1)) }
+    }
+
+    fn use_demo(&mut self, demo: Demo) {
+        self.home = Home { cwd: demo.path.clone(), dir: demo.path.clone(), vars: BTreeMap::new() };
+        self.demo_home = Some(demo);
     }
 
     /// Decides whether output is masked, and does it.

@@ -10,6 +10,7 @@ use support::{TestEnv, line, talk};
 fn the_demo_is_listed_on_a_fresh_machine() {
     assert_snapshot!(TestEnv::new().run(&["--demo", "list"]).all(), @"
     ID        UPDATED  PROJECT      TITLE                                 AGENT        MSGS  STATE
+    c0ffee17  2 h      harbour      The harbour office opens at eight f…  native          4  clean
     78be2c15  1 d      tide-tables  Release 0.5.0. Check everything twi…  native          6  interrupted
     0d93f4ab  3 d      blog         The dark theme flashes white when a…  native          6  degraded
     019a6f90  5 d      tide-tables  Asking the zone for each instant is…  codex           6  clean

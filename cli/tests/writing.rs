@@ -257,6 +257,7 @@ fn the_demo_is_never_written() {
     for args in [
         &["fork", "91c5"][..],
         &["rewind", "91c5#2c8a"],
+        &["redo", "91c5"],
         &["rename", "91c5", "x"],
         &["remove", "91c5"],
         &["trash"],
@@ -314,6 +315,7 @@ fn the_demo_is_not_even_unpacked_for_a_command_that_writes() {
         &["new", "@"],
         &["fork", "@"],
         &["rewind", "@#x"],
+        &["redo", "@"],
         &["rename", "@", "x"],
         &["remove", "@"],
         &["trash"],

@@ -48,11 +48,12 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         ctx.config.problems.extend(ctx.config.broken.take());
     }
     ctx.warn_about_config()?;
-    if cli.global.demo {
-        if cli.command.as_ref().is_some_and(Command::writes) {
-            writable::refuse_demo(ctx)?;
-        }
-        ctx.enter_demo()?;
+    match &cli.command {
+        _ if !cli.global.demo => {}
+        // The one command that writes there: to a copy.
+        Some(Command::Undo(_)) => ctx.enter_demo_copy()?,
+        Some(command) if command.writes() => writable::refuse_demo(ctx)?,
+        _ => ctx.enter_demo()?,
     }
     ctx.mask_output(Outlet::of(cli))?;
     match &cli.command {

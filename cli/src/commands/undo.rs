@@ -132,7 +132,7 @@ pub(crate) fn run(args: &UndoArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         (None, Some(after)) => Goal::After(record(after)?),
         (None, None) => Goal::LastTurn,
     };
-    restore(&writable, &goal, &args.how, ctx)
+    restore(&writable, &goal, &args.how, global, ctx)
 }
 
 pub(crate) fn run_redo(args: &RedoArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
@@ -141,7 +141,7 @@ pub(crate) fn run_redo(args: &RedoArgs, global: &Global, ctx: &mut Ctx) -> Resul
         let failure = Failure::new(FailureKind::Usage, format!("#{} is a record", clean::line(record)));
         return Err(failure.hint("redo takes back the newest undo of a session; name the session alone"));
     }
-    restore(&writable, &Goal::Redo, &args.how, ctx)
+    restore(&writable, &Goal::Redo, &args.how, global, ctx)
 }
 
 /// Finds the session. An undo that was interrupted is finished first, and the session read again.
@@ -180,7 +180,13 @@ fn open<'w>(writable: &'w Writable, how: &HowArgs, ctx: &Ctx) -> Result<Undo<'w>
     })
 }
 
-fn restore(writable: &Writable, goal: &Goal, how: &HowArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+fn restore(
+    writable: &Writable,
+    goal: &Goal,
+    how: &HowArgs,
+    global: &Global,
+    ctx: &mut Ctx,
+) -> Result<ExitCode, Failure> {
     let undo = open(writable, how, ctx)?;
     let is_moved = how.conversation || (undo.is_noted_in_session() && !how.files_only);
     let scope = if is_moved { Scope::Conversation } else { Scope::FilesOnly };
@@ -215,7 +221,7 @@ fn restore(writable: &Writable, goal: &Goal, how: &HowArgs, ctx: &mut Ctx) -> Re
     let applied = undo.apply(&plan, blocked)?;
     move_conversation(writable, &undo, &plan, ctx)?;
     print_answer(&undo, &plan, Some(&applied), ctx)?;
-    say_what_was_done(writable, &plan, &applied, how, ctx)
+    say_what_was_done(writable, &plan, &applied, how, global, ctx)
 }
 
 fn is_agreed(plan: &Plan, blocked: Blocked, ctx: &mut Ctx) -> Result<bool, Failure> {
@@ -280,6 +286,7 @@ fn say_what_was_done(
     plan: &Plan,
     applied: &Applied,
     how: &HowArgs,
+    global: &Global,
     ctx: &mut Ctx,
 ) -> Result<ExitCode, Failure> {
     if ctx.json {
@@ -289,12 +296,12 @@ fn say_what_was_done(
     let session = clean::line(&id).into_owned();
     ctx.line(&format!("restored {}", plural(applied.files as u64, "file")))?;
     let back = if plan.is_redo { "undo" } else { "redo" };
-    let root = how
-        .root
-        .as_ref()
-        .map(|root| format!(" --root {}", clean::line(&root.to_string_lossy())))
-        .unwrap_or_default();
-    ctx.note(&format!("Run `scrollback {back} {session}{root}` to take it back."))?;
+    // The copy of the demo is a store like any other now.
+    let store = if ctx.demo { Some(ctx.home.data()) } else { global.store.clone() };
+    let options = [("--root", how.root.as_ref()), ("--store", store.as_ref())];
+    let typed = options.iter().filter_map(|(option, path)| Some(format!(" {option} {}", path.as_ref()?.display())));
+    let again = clean::line(&typed.collect::<String>()).into_owned();
+    ctx.note(&format!("Run `scrollback {back} {session}{again}` to take it back."))?;
     if plan.head.is_some() {
         resume::print_resume_line(writable.resumable(&id), ctx)?;
     }
