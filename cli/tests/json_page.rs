@@ -69,6 +69,65 @@ fn everything(env: &TestEnv) {
     env.session("all", &format!("{prompt}\n{answer}\n{result}\n"));
 }
 
+/// A session whose undo has a ready file, a rebuilt one, a conflict, and a task list to go back to.
+fn changed_files(env: &TestEnv) {
+    let project = env.work().join("tides");
+    std::fs::create_dir(&project).unwrap();
+    for name in ["high.txt", "low.txt", "moon.txt"] {
+        std::fs::write(project.join(name), "new\n").unwrap();
+    }
+    // The SHA-256 of `new` and a line feed, and of something else.
+    let [new, other] = ["7aa7a5359173d05b63cfd682e3c38487f3cb4f7f1d60659fe59fab1505977d4c".to_owned(), "0".repeat(64)];
+    let file = |hash: &str| json!({"originalContent": "old\n", "contentHash": hash, "size": 4, "state": "modified"});
+    let snapshot = json!({"type": "file_history_snapshot", "messageId": "a2", "timestamp": "2026-11-15T10:00:03Z", "sessionId": "files",
+        "format": 2, "isSnapshotUpdate": false,
+        "snapshot": {"trackedFiles": {"high.txt": file(&new), "low.txt": file(&other)}, "fileBackups": {}}});
+    let call = json!([{"id": "c1", "name": "edit", "arguments": {"file_path": "moon.txt", "old_string": "old", "new_string": "new"}}]);
+    let result = json!([{"toolCallId": "c1", "toolName": "edit", "content": "done", "success": true}]);
+    let record = |kind: &str, id: &str, parent: Value, more: Value| {
+        let mut record = json!({"type": kind, "uuid": id, "parentUuid": parent, "timestamp": "2026-11-15T10:00:00Z",
+            "sessionId": "files", "version": "1", "format": 2, "context": {"cwd": project}});
+        record.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        record
+    };
+    let todos = json!([{"content": "Sail", "status": "pending", "activeForm": "Sailing"}]);
+    let lines = [
+        record("user", "u1", Value::Null, json!({"message": {"content": "Plan."}})),
+        record("assistant", "a1", json!("u1"), json!({"message": {"content": "So."}, "todos": todos})),
+        record("user", "u2", json!("a1"), json!({"message": {"content": "Change it."}})),
+        record("assistant", "a2", json!("u2"), json!({"message": {"content": "", "toolCalls": call}})),
+        snapshot,
+        record("tool_result", "r2", json!("a2"), json!({"toolResults": result})),
+    ];
+    env.session("files", &lines.map(|line| format!("{line}\n")).concat());
+}
+
+#[test]
+fn undo_and_files_print_what_their_tables_say() {
+    let env = TestEnv::new();
+    changed_files(&env);
+    let undo = ["undo", "files", "--skip-conflicts", "--json"];
+    let files = env.run(&["files", "files", "--json"]).json();
+    let diffs = env.run(&["files", "files", "--diff", "..", "--json"]).json();
+    let held = env.run(&["files", "--disk", "--json"]).json();
+    let plan = env.run(&[&undo[..], &["--dry-run"]].concat()).json();
+    let done = env.run(&[&undo[..], &["--yes"]].concat()).json();
+    let restored = env.run(&["files", "files", "--json"]).json();
+    let back = env.run(&["redo", "files", "--yes", "--json"]).json();
+    for (section, header, printed) in [
+        ("undo, redo", "| field | is | absent |", vec![&plan, &done, &back]),
+        ("undo, redo", "| field of a file | is | absent |", vec![&plan, &done, &back]),
+        ("files", "| field | is | absent |", vec![&files, &restored, &diffs, &held]),
+    ] {
+        let mut found = BTreeSet::new();
+        printed.iter().for_each(|value| keys(value, &mut found));
+        let unknown: Vec<String> = found.difference(&documented(&[section])).cloned().collect();
+        assert_eq!(unknown, Vec::<String>::new(), "{section}: {printed:#?}");
+        let missing: Vec<String> = table(section, header).difference(&found).cloned().collect();
+        assert_eq!(missing, Vec::<String>::new(), "{section}: {printed:#?}");
+    }
+}
+
 #[test]
 fn every_key_that_is_printed_is_on_the_page() {
     let env = TestEnv::new();
