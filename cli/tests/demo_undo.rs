@@ -89,6 +89,22 @@ fn without_an_answer_the_plan_is_printed_and_nothing_is_changed() {
     assert!(plan.err.contains("\"kind\":\"copied\""), "{}", plan.err);
 }
 
+/// What a terminal shows, where both outputs are one.
+#[cfg(unix)]
+#[test]
+fn what_was_done_is_told_in_the_order_in_which_it_was() {
+    let env = TestEnv::new();
+    let temporary = env.work().join("tmp");
+    fs::create_dir_all(&temporary).unwrap();
+    let script = "exec \"$0\" --demo undo @ --yes 2>&1";
+    let mut command = env.with(std::process::Command::new("sh"), &["-c", script, env!("CARGO_BIN_EXE_scrollback")]);
+    command.env("TMPDIR", temporary).env("PATH", "/usr/bin:/bin");
+    let shown = env.ran(command, b"").out;
+    let lines = ["The demo's sessions", "Restore files", "restored 3 files", "Run `scrollback redo"];
+    let places = lines.map(|line| shown.find(line).unwrap_or_else(|| panic!("no {line:?}: {shown}")));
+    assert!(places.is_sorted(), "{shown}");
+}
+
 #[cfg(unix)]
 #[test]
 fn the_copy_is_for_its_owner_only() {

@@ -204,6 +204,8 @@ fn restore(
         // Whoever has agreed already wants to know what, not each line of it.
         let text = restore_plan::text(&undo, &plan, !how.yes, ctx);
         ctx.line(text.trim_end())?;
+        // Notes come after it, also where both outputs are one terminal.
+        ctx.end_page()?;
     }
     check_rewind(writable, &undo, &plan)?;
     let is_ready = plan.is_ready(blocked);
@@ -295,6 +297,7 @@ fn say_what_was_done(
     let id = writable.id();
     let session = clean::line(&id).into_owned();
     ctx.line(&format!("restored {}", plural(applied.files as u64, "file")))?;
+    ctx.end_page()?;
     let back = if plan.is_redo { "undo" } else { "redo" };
     // The copy of the demo is a store like any other now.
     let store = if ctx.demo { Some(ctx.home.data()) } else { global.store.clone() };
