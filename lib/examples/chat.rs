@@ -7,12 +7,12 @@ pub(crate) mod model;
 #[path = "chat/tools.rs"]
 mod tools;
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Parser;
 use scrollback::model::project;
-use scrollback::write::{Fork, NewSession};
+use scrollback::write::{Blocked, Fork, Goal, NewSession, Readiness, Scope, Undo, file_history};
 use scrollback::{Delta, Entry, History, Home, Host, Kind, Part, Policy, RecordId, Recorder, Store, View, dialect};
 use serde_json::{Value, json};
 
@@ -20,8 +20,10 @@ type Failure = Box<dyn std::error::Error>;
 
 /// A model that calls tools without end is stopped after this many answers to one prompt.
 const STEP_LIMIT: usize = 50;
+/// The name and version of this agent, as sessions have it.
+const AGENT: &str = "chat 1.0";
 const HELP: &str = "Set OPENAI_BASE_URL (http:// only), OPENAI_API_KEY and MODEL.
-Commands: /new  /rewind N  /fork  /title TEXT  /quit";
+Commands: /new  /rewind N  /undo  /redo  /files  /fork  /title TEXT  /quit";
 
 /// Chat with a model and record the session
 #[derive(Parser)]
@@ -58,7 +60,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let home = Home { dir: std::env::home_dir().unwrap_or_default(), cwd: PathBuf::new(), vars: vars.collect() };
     let root = options.store.clone().or_else(|| (options.format == "native").then(|| home.data()));
     let root = root.ok_or_else(|| format!("--format {} needs --store", options.format))?;
-    let host = Host::system("chat 1.0")?;
+    let host = Host::system(AGENT)?;
     let (cwd, project) = (host.cwd.clone(), project::of(&host.cwd));
     let store = Store::open(dialect, &root, host)?;
     let new = NewSession { with: options.with.as_deref(), ..NewSession::of(&project) };
@@ -70,8 +72,8 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     };
     let mut chat = Chat { cwd, store, new, session, prints_acks: options.acks };
     chat.greet()?;
-    for line in std::io::stdin().lock().lines() {
-        let result = match line?.trim() {
+    while let Some(line) = typed()? {
+        let result = match line.trim() {
             "" => Ok(()),
             "/quit" => break,
             // After a failure the next prompt must not go to the old session.
@@ -163,7 +165,12 @@ impl Chat<'_> {
                 let forked = chat.store.fork(&chat.session.read()?, Fork { head, id: None })?;
                 Ok(chat.store.resume(forked.session.as_str())?)
             }),
-            ("/new" | "/fork" | "/quit", _) => Err(format!("{command} takes no argument").into()),
+            ("/undo", "") => self.restore(&Goal::LastTurn),
+            ("/redo", "") => self.restore(&Goal::Redo),
+            ("/files", "") => self.files(),
+            ("/new" | "/undo" | "/redo" | "/files" | "/fork" | "/quit", _) => {
+                Err(format!("{command} takes no argument").into())
+            }
             _ => Err(format!("unknown command {command}; see --help").into()),
         }
     }
@@ -186,6 +193,53 @@ impl Chat<'_> {
             .inspect(|()| println!("Continuing from {to}"))
     }
 
+    /// Restores the files and the conversation to what they were before the last turn, or takes that back.
+    fn restore(&mut self, goal: &Goal) -> Result<(), Failure> {
+        let read = self.session.read()?;
+        let undo = Undo::open(&read, Host::system(AGENT)?, None)?;
+        if undo.is_interrupted()? {
+            println!("An undo was interrupted. It is finished, or taken back if files have changed since.");
+            return self.switch(|chat| {
+                undo.recover()?;
+                Ok(chat.store.resume(read.id().as_str())?)
+            });
+        }
+        let plan = undo.plan(goal, Scope::Conversation)?;
+        if plan.is_empty() {
+            println!("Nothing to {}.", if plan.is_redo { "redo" } else { "undo" });
+            return Ok(());
+        }
+        println!(
+            "{} “{}”",
+            if plan.is_redo { "Take back the undo to" } else { "Go back to before" },
+            plain(&plan.target_text)
+        );
+        for file in &plan.files {
+            let what = if file.state == Readiness::Ready { file.action.name() } else { file.state.name() };
+            println!("  {what:<8}  {}  {}", plain(&file.path), plain(file.reason.as_deref().unwrap_or_default()));
+        }
+        if !plan.is_ready(Blocked::Stop) {
+            return Err("nothing was changed: these files are not all as the session left them".into());
+        }
+        print!("Go on? [y/n] ");
+        std::io::stdout().flush()?;
+        if typed()?.is_none_or(|answer| answer.trim() != "y") {
+            return Err("nothing was changed".into());
+        }
+        let applied = undo.apply_with(&plan, Blocked::Stop, &mut self.session)?;
+        println!("Restored {} files.", applied.files);
+        Ok(())
+    }
+
+    /// Shows which files the session changed.
+    fn files(&self) -> Result<(), Failure> {
+        for file in file_history(&self.session.read()?, None, None)?.rows() {
+            let changes: Vec<&str> = file.changes.iter().map(|change| change.action.name()).collect();
+            println!("{}  {}", plain(&file.path), changes.join(", "));
+        }
+        Ok(())
+    }
+
     /// Makes a call that records `text`, and prints which entries are on disk since.
     fn record(
         &mut self,
@@ -200,6 +254,11 @@ impl Chat<'_> {
         self.session.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
         Ok(())
     }
+}
+
+/// The next line that somebody types.
+fn typed() -> std::io::Result<Option<String>> {
+    std::io::stdin().lines().next().transpose()
 }
 
 /// A text without characters that would move the cursor.

@@ -13,6 +13,7 @@ mod refused;
 mod stream;
 #[path = "../support/mod.rs"]
 mod support;
+mod undo;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
