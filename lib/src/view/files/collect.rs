@@ -374,7 +374,13 @@ impl Collector<'_> {
         };
         let is_open = call.end == End::Open;
         let history = self.history.paths.entry(path).or_default();
-        edit.before.into_iter().for_each(|before| history.add(fact(Phase::Before, noted(before))));
+        if let Some(before) = edit.before {
+            let before = match before {
+                Some(text) => What::Was(Ok(history.with_its_line_ends(&text, moment(Phase::Before)))),
+                None => noted(None),
+            };
+            history.add(fact(Phase::Before, before));
+        }
         let what = if edit.edit.0.is_empty() { What::Changed } else { What::Edited { edit: edit.edit, is_open } };
         history.add(fact(Phase::Change, what));
         edit.after.into_iter().for_each(|after| history.add(fact(Phase::After, noted(Some(after)))));

@@ -1,5 +1,7 @@
 //! The history of one path: facts in the order of their messages, and what follows from them.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -154,6 +156,19 @@ impl PathHistory {
             content = edit.unapply(Some(&content))?;
         }
         Some(FileVersion::rebuilt(content))
+    }
+
+    /// A content before a moment as an agent noted it. Claude Code notes only line feeds: what is known to have been there is used
+    /// if it differs in nothing but its carriage returns.
+    pub(super) fn with_its_line_ends(&self, noted: &str, moment: Moment) -> FileVersion {
+        let at = self.facts.partition_point(|fact| fact.moment < moment);
+        let known = self.state_after(at, OpenCalls::Happened).ok();
+        let known = known.as_ref().and_then(FileVersion::copy).and_then(|copy| copy.read(REBUILD_LIMIT_BYTES).ok());
+        let is_same = |bytes: &Arc<[u8]>| {
+            let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains("\r\n"));
+            text.is_some_and(|text| text.replace("\r\n", "\n") == noted)
+        };
+        known.filter(is_same).map_or_else(|| FileVersion::rebuilt(noted.as_bytes()), FileVersion::rebuilt)
     }
 
     /// What the session left.
@@ -334,5 +349,31 @@ fn edited(edit: &Edit, state: &KnownVersion) -> KnownVersion {
             Err(unknown) => Err(unknown.clone()),
             Ok(_) => Err(does_not_fit()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::backups::FileCopy;
+
+    #[test]
+    fn a_noted_text_gets_the_line_ends_that_the_file_had() {
+        for (copy, noted, expected) in [
+            ("a\r\nb", "a\nb", "a\r\nb"),
+            ("a\r\nb\n", "a\nb\n", "a\r\nb\n"),
+            ("a\nb", "a\nb", "a\nb"),
+            // Something else was there by then.
+            ("a\r\nb", "a\nc", "a\nc"),
+        ] {
+            let content = FileContent::Copy(FileCopy::bytes(copy.as_bytes()));
+            let what = What::Was(Ok(FileVersion::File { content, mode: None }));
+            let id = || RecordId("a1".to_owned());
+            let moment = Moment::at(1, Phase::Before);
+            let mut history = PathHistory::default();
+            history.add(Fact { moment, record: id(), message: id(), tool: None, at: None, is_restore: false, what });
+            let version = history.with_its_line_ends(noted, Moment::of_call(1, 0, Phase::Before));
+            assert_eq!(version, FileVersion::rebuilt(expected.as_bytes()), "{copy:?} {noted:?}");
+        }
     }
 }
