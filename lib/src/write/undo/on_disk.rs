@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use crate::disk::worktree::{Found, Worktree};
 use crate::model::error::{At, Result};
 use crate::model::project_path::ProjectPath;
-use crate::session::backups::{FileCopy, hex};
+use crate::session::backups::hex;
 use crate::view::files::{FileContent, FileVersion};
 
 /// How much is read at once.
@@ -19,30 +19,34 @@ pub(super) struct OnDisk<'t> {
     tree: &'t dyn Worktree,
     path: &'t ProjectPath,
     pub(super) found: Found,
-    hashes: OnceCell<Hashes>,
-}
-
-/// Both hashes of a content: SHA-256 is what agents record, BLAKE3 names our blobs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hashes {
-    pub(super) sha256: String,
-    pub(super) blake3: String,
+    /// What agents record.
+    sha256: OnceCell<String>,
+    /// What names our blobs.
+    blake3: OnceCell<String>,
 }
 
 impl<'t> OnDisk<'t> {
     pub(super) fn look(tree: &'t dyn Worktree, path: &'t ProjectPath) -> Result<OnDisk<'t>> {
         let found = tree.look(path).at(&tree.name(path))?;
-        Ok(OnDisk { tree, path, found, hashes: OnceCell::new() })
+        Ok(OnDisk { tree, path, found, sha256: OnceCell::new(), blake3: OnceCell::new() })
     }
 
-    /// The hashes of a regular file.
-    pub(super) fn hashes(&self) -> Result<&Hashes> {
-        if let Some(hashes) = self.hashes.get() {
-            return Ok(hashes);
+    fn sha256(&self) -> Result<&str> {
+        if let Some(known) = self.sha256.get() {
+            return Ok(known);
         }
-        let mut hasher = Hasher::default();
-        self.copy_to(&mut hasher)?;
-        Ok(self.hashes.get_or_init(|| hasher.finish()))
+        let mut hasher = Sha256::new();
+        self.copy_to(&mut Fed(|bytes: &[u8]| hasher.update(bytes)))?;
+        Ok(self.sha256.get_or_init(|| hex(&hasher.finalize())))
+    }
+
+    fn blake3(&self) -> Result<&str> {
+        if let Some(known) = self.blake3.get() {
+            return Ok(known);
+        }
+        let mut hasher = blake3::Hasher::new();
+        self.copy_to(&mut Fed(|bytes: &[u8]| _ = hasher.update(bytes)))?;
+        Ok(self.blake3.get_or_init(|| hasher.finalize().to_hex().to_string()))
     }
 
     /// Writes the content of a regular file.
@@ -75,43 +79,28 @@ impl<'t> OnDisk<'t> {
 
     fn has(&self, content: &FileContent) -> Result<bool> {
         let copy = match content {
-            FileContent::Hash { sha256, .. } => return Ok(self.hashes()?.sha256 == *sha256),
+            FileContent::Hash { sha256, .. } => return Ok(self.sha256()? == sha256),
             FileContent::Copy(copy) | FileContent::Rebuilt(copy) => copy,
         };
         if let Some(sha256) = copy.sha256() {
-            return Ok(self.hashes()?.sha256 == sha256);
+            return Ok(self.sha256()? == sha256);
         }
         if let Some(blob) = copy.blob_id() {
-            return Ok(self.hashes()?.blake3 == blob);
+            return Ok(self.blake3()? == blob);
         }
+        let mut hasher = blake3::Hasher::new();
         // A copy that cannot be read is nothing that is on disk.
-        Ok(hashes_of(copy).is_ok_and(|copy| self.hashes().is_ok_and(|hashes| copy == *hashes)))
+        let is_read = copy.copy_to(&mut Fed(|bytes: &[u8]| _ = hasher.update(bytes))).is_ok();
+        Ok(is_read && self.blake3().is_ok_and(|hash| hash == hasher.finalize().to_hex().as_str()))
     }
 }
 
-/// The hashes of a copy. Fails if the copy is missing or damaged.
-pub(super) fn hashes_of(copy: &FileCopy) -> Result<Hashes> {
-    let mut hasher = Hasher::default();
-    copy.copy_to(&mut hasher)?;
-    Ok(hasher.finish())
-}
+/// Feeds what is written to it to a hash.
+struct Fed<F>(F);
 
-#[derive(Default)]
-struct Hasher {
-    sha256: Sha256,
-    blake3: blake3::Hasher,
-}
-
-impl Hasher {
-    fn finish(self) -> Hashes {
-        Hashes { sha256: hex(&self.sha256.finalize()), blake3: self.blake3.finalize().to_hex().to_string() }
-    }
-}
-
-impl Write for Hasher {
+impl<F: FnMut(&[u8])> Write for Fed<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.sha256.update(bytes);
-        self.blake3.update(bytes);
+        (self.0)(bytes);
         Ok(bytes.len())
     }
 

@@ -9,7 +9,7 @@
 use hashbrown::HashMap;
 use rayon::prelude::*;
 
-use super::on_disk::{OnDisk, hashes_of};
+use super::on_disk::OnDisk;
 use super::{Goal, Scope, Target, Undo};
 use crate::disk::worktree::Found;
 use crate::model::error::Result;
@@ -311,8 +311,9 @@ impl Undo<'_> {
             file.action = Action::None;
             return Ok(file);
         }
+        // A copy that is missing or damaged is found out before anything is changed.
         if let Some(copy) = wanted.copy()
-            && let Err(error) = hashes_of(copy)
+            && let Err(error) = copy.copy_to(&mut std::io::sink())
         {
             return Ok(PlannedFile::blocked(path, action, Readiness::Failed, error.to_string()));
         }
