@@ -52,6 +52,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     history()?;
     stream()?;
     recording()?;
+    undo()?;
     large()
 }
 
@@ -117,6 +118,23 @@ fn recording() -> Outcome {
         let ratio = ours.0 / limit.0;
         println!("| {job} | {} | | {} | {ratio:.2} × the limit's median | |", cell(&limit), cell(&ours));
     }
+    Ok(())
+}
+
+/// What `lib/benches/undo` measures: the plan of an undo against looking at the same files.
+fn undo() -> Outcome {
+    let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench undo --");
+    let text = printed(command.arg(shell::root().join("target/bench")))?;
+    let seconds = |name: &str| {
+        let cells = text.lines().filter_map(|line| line.split_once('\t')).find(|cells| cells.0 == name);
+        cells.and_then(|cells| cells.1.parse::<f64>().ok()).ok_or_else(|| format!("{name}: not measured"))
+    };
+    let (limit, history, plan) =
+        (seconds("limit: stat and hash")?, seconds("ours: read the history")?, seconds("ours: plan")?);
+    println!(
+        "| undo plan for 10,000 tracked files, all changed (goal: 2 ×) | {limit:.3} s (stat and SHA-256 of each) | | {plan:.3} s, after {history:.3} s for the session's file history | {:.2} × the limit's time | |",
+        plan / limit
+    );
     Ok(())
 }
 
