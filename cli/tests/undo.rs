@@ -1,6 +1,9 @@
 //! `undo`, `redo` and `files`, end to end: what they say, what they print for programs, and what they refuse.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+#[cfg(target_os = "linux")]
+#[path = "undo/calls.rs"]
+mod calls;
 mod support;
 
 use std::fs;
