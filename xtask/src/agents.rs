@@ -12,6 +12,7 @@ mod model;
 mod sandbox;
 mod scenario;
 mod terminal;
+mod undo;
 
 use std::fs;
 use std::io;
@@ -51,6 +52,8 @@ struct Agent {
     resume: &'static [&'static str],
     newest: &'static [&'static str],
     fork: Option<&'static [&'static str]>,
+    /// Its further arguments to edit files without asking; none if this is not tried with it.
+    edit: Option<&'static [&'static str]>,
     /// Whether its format has branches.
     branches: bool,
     screen: Screen,
@@ -69,6 +72,7 @@ const AGENTS: [Agent; 3] = [
         resume: &["-p", "PROMPT", "--resume", "ID"],
         newest: &["-p", "PROMPT", "--continue"],
         fork: Some(&["-p", "PROMPT", "--resume", "ID", "--fork-session"]),
+        edit: Some(&["--permission-mode", "acceptEdits"]),
         branches: true,
         screen: Screen {
             arguments: &["--permission-mode", "manual"],
@@ -92,6 +96,7 @@ const AGENTS: [Agent; 3] = [
         newest: &["exec", "--skip-git-repo-check", "resume", "--last", "PROMPT"],
         // Only its interface forks.
         fork: None,
+        edit: None,
         branches: false,
         screen: Screen {
             // Its server would outlive the terminal.
@@ -115,6 +120,7 @@ const AGENTS: [Agent; 3] = [
         resume: &["-p", "PROMPT", "--resume", "ID"],
         newest: &["-p", "PROMPT", "--continue"],
         fork: Some(&["-p", "PROMPT", "--resume", "ID", "--fork-session"]),
+        edit: None,
         branches: true,
         screen: Screen {
             arguments: &[],
@@ -246,6 +252,9 @@ impl Bench {
                 rows.push(self.row(agent, &scenario)?);
             }
             rows.extend(self.interactive_rows(agent, only)?);
+            if let Some(edit) = agent.edit.filter(|_| undo::NAME.contains(only)) {
+                rows.push(self.undo_row(agent, edit)?);
+            }
         }
         Ok(rows)
     }

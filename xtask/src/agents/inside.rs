@@ -98,6 +98,8 @@ fn environment(agent: &Agent, place: &Run, address: &str) -> Vec<(String, String
             ("ANTHROPIC_BASE_URL", address.to_owned()),
             ("ANTHROPIC_API_KEY", KEY.to_owned()),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+            // At its screen it copies files before it edits them; elsewhere only if it is told to.
+            ("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "1".to_owned()),
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ("IS_SANDBOX", "1".to_owned()),
         ],

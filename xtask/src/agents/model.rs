@@ -1,4 +1,5 @@
 //! A scripted model on the loopback: it greets whoever asks, over the three APIs that the agents use, and logs what they send.
+//! Over Anthropic's API it also calls tools, if a prompt lists the calls.
 //!
 //! Only what the agents need of HTTP: one request for each connection, bodies with a length or in chunks.
 
@@ -16,6 +17,8 @@ use serde_json::{Value, json};
 const GREETING: &str = "Good day. The tide is coming in.";
 /// To a prompt with these words it answers the first half at once, and the second after a pause.
 pub(super) const SLOWLY: &str = "Answer slowly, please";
+/// A prompt that starts with this word goes on with a list of calls as JSON. The model makes one in each answer, then greets.
+pub(super) const CALLS: &str = "CALLS ";
 pub(super) const PAUSE: Duration = Duration::from_secs(20);
 /// What it answers to a request without tools: agents ask for titles and the like.
 const ASIDE: &str = r#"{"title": "Tides", "summary": "Tides", "next_speaker": "user", "reasoning": "none"}"#;
@@ -58,7 +61,8 @@ fn serve(stream: TcpStream, number: usize, log: &Mutex<File>) -> io::Result<()> 
         log.write_all(format!("{line}\n").as_bytes())?;
     }
     let has_tools = body["tools"].as_array().is_some_and(|tools| !tools.is_empty());
-    let answer = Answer { number, model: body["model"].clone(), text: if has_tools { GREETING } else { ASIDE } };
+    let call = if has_tools { next_call(&body) } else { None };
+    let answer = Answer { number, model: body["model"].clone(), text: if has_tools { GREETING } else { ASIDE }, call };
     let (kind, text) = match (api, body["stream"] == true) {
         ("anthropic", true) => ("text/event-stream", answer.anthropic_stream()),
         ("anthropic", false) => ("application/json", answer.anthropic(true).to_string()),
@@ -89,6 +93,23 @@ fn serve(stream: TcpStream, number: usize, log: &Mutex<File>) -> io::Result<()> 
 fn last_prompt(body: &Value) -> String {
     let messages = body["messages"].as_array().or(body["input"].as_array());
     messages.and_then(|messages| messages.last()).map(Value::to_string).unwrap_or_default()
+}
+
+/// The call that is next, if the last prompt that lists calls has one left: each result since then is one that was made.
+fn next_call(body: &Value) -> Option<Value> {
+    let mut made = 0;
+    for message in body["messages"].as_array()?.iter().rev() {
+        let blocks = message["content"].as_array().map_or(&[][..], Vec::as_slice);
+        let mut texts = message["content"]
+            .as_str()
+            .into_iter()
+            .chain(blocks.iter().filter_map(|block| block["text"].as_str()));
+        if let Some(calls) = texts.find_map(|text| text.strip_prefix(CALLS)) {
+            return serde_json::from_str::<Vec<Value>>(calls).ok()?.get(made).cloned();
+        }
+        made += blocks.iter().filter(|block| block["type"] == "tool_result").count();
+    }
+    None
 }
 
 /// Sends the events of the first half of an answer, then the rest after a pause.
@@ -174,25 +195,46 @@ struct Answer<'a> {
     number: usize,
     model: Value,
     text: &'a str,
+    /// `{"name": "…", "input": {…}}`, in the place of the text.
+    call: Option<Value>,
 }
 
 impl Answer<'_> {
     fn anthropic(&self, is_whole: bool) -> Value {
-        let content = if is_whole { json!([{"type": "text", "text": self.text}]) } else { json!([]) };
+        let content = if is_whole { json!([self.block(true)]) } else { json!([]) };
         json!({
             "id": format!("msg_scripted{:04}", self.number), "type": "message", "role": "assistant", "model": self.model,
-            "content": content, "stop_reason": is_whole.then_some("end_turn"), "stop_sequence": null,
+            "content": content, "stop_reason": is_whole.then_some(self.reason()), "stop_sequence": null,
             "usage": {"input_tokens": INPUT_TOKENS, "output_tokens": 12, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0},
         })
     }
 
+    /// The text or the call; one that has only begun is empty.
+    fn block(&self, is_whole: bool) -> Value {
+        match &self.call {
+            Some(call) => json!({
+                "type": "tool_use", "id": format!("toolu_scripted{}x{:04}", std::process::id(), self.number), "name": call["name"],
+                "input": if is_whole { call["input"].clone() } else { json!({}) },
+            }),
+            None => json!({"type": "text", "text": if is_whole { self.text } else { "" }}),
+        }
+    }
+
+    fn reason(&self) -> &'static str {
+        if self.call.is_some() { "tool_use" } else { "end_turn" }
+    }
+
     fn anthropic_stream(&self) -> String {
+        let delta = match &self.call {
+            Some(call) => json!({"type": "input_json_delta", "partial_json": call["input"].to_string()}),
+            None => json!({"type": "text_delta", "text": self.text}),
+        };
         events(&[
             json!({"type": "message_start", "message": self.anthropic(false)}),
-            json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}),
-            json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": self.text}}),
+            json!({"type": "content_block_start", "index": 0, "content_block": self.block(false)}),
+            json!({"type": "content_block_delta", "index": 0, "delta": delta}),
             json!({"type": "content_block_stop", "index": 0}),
-            json!({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": null}, "usage": {"output_tokens": 12}}),
+            json!({"type": "message_delta", "delta": {"stop_reason": self.reason(), "stop_sequence": null}, "usage": {"output_tokens": 12}}),
             json!({"type": "message_stop"}),
         ])
     }
@@ -288,13 +330,21 @@ mod tests {
                 "{answer}"
             );
         }
+        let calls = r#"CALLS [{"name": "Read", "input": {"file_path": "a"}}]"#;
+        let ask_with = |rest: &[Value]| {
+            let messages = [&[json!({"role": "user", "content": calls})], rest].concat();
+            post("/v1/messages", &json!({"stream": true, "tools": [{}], "messages": messages}).to_string())
+        };
+        assert!(ask_with(&[]).contains(r#""name":"Read""#));
+        let result = json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": ""}]});
+        assert!(ask_with(&[result]).contains(GREETING), "every call is made once");
         let chunked = "POST /v1/messages HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{\"tools\"\r\n5;x=y\r\n: [] }\r\n0\r\n\r\n";
         assert!(ask(&address, chunked).contains(r#"\"title\""#));
         assert!(post("/v1/embeddings", "{}").starts_with("HTTP/1.1 404"));
         let logged = std::fs::read_to_string(&log).unwrap();
         let logged: Vec<Value> = logged.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let apis: Vec<&str> = logged.iter().map(|line| line["api"].as_str().unwrap()).collect();
-        assert_eq!(apis, ["anthropic", "responses", "chat", "anthropic", ""]);
+        assert_eq!(apis, ["anthropic", "responses", "chat", "anthropic", "anthropic", "anthropic", ""]);
         assert_eq!(logged[0]["body"]["messages"][0], "☂");
         std::fs::remove_file(log).unwrap();
     }

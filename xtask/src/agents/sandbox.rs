@@ -59,6 +59,8 @@ impl<'b> Sandbox<'b> {
             }
             Step::Fork => _ = ours.args(["fork", &session]),
             Step::Rename => _ = ours.args(["rename", &session, "The tides of this year"]),
+            Step::Undo => _ = ours.args(["undo", &session, "--yes"]),
+            Step::Redo => _ = ours.args(["redo", &session, "--yes"]),
             Step::Prompt => {
                 let log = self.log()?;
                 let arguments = if log.is_some() { self.agent.resume } else { self.agent.begin };

@@ -23,6 +23,10 @@ pub(super) enum Step<'a> {
     Fork,
     /// `rename`.
     Rename,
+    /// `undo`.
+    Undo,
+    /// `redo`.
+    Redo,
     /// The agent itself answers a prompt.
     Prompt,
 }
