@@ -313,7 +313,7 @@ fn diff(path: &ProjectPath, before: Option<KnownVersion>, after: Option<KnownVer
         let path = ctx.shown(path.as_str()).into_owned();
         Some(FileDiff { path, diff, reason: reason.map(str::to_owned) })
     };
-    if before == after {
+    if matches!((&before, &after), (Some(Ok(before)), Some(Ok(after))) if before == after) {
         return None;
     }
     if ctx.mask.as_ref().is_some_and(|mask| mask.is_sensitive_file(path.as_str())) {

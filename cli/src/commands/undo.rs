@@ -216,6 +216,11 @@ fn restore(
         }
         return Ok(if is_ready { ExitCode::SUCCESS } else { ExitCode::from(FOUND_PROBLEMS) });
     }
+    if plan.changes(blocked) == 0 && plan.head.is_none() {
+        print_answer(&undo, &plan, None, ctx)?;
+        ctx.note("Nothing was changed: no file is ready.")?;
+        return Ok(ExitCode::from(FOUND_PROBLEMS));
+    }
     if !how.yes && !is_agreed(&plan, blocked, ctx)? {
         print_answer(&undo, &plan, None, ctx)?;
         return Err(Failure::new(FailureKind::Usage, "nothing was changed").hint("answer y, or add --yes"));
@@ -269,7 +274,7 @@ fn nothing_to_do(undo: &Undo<'_>, plan: &Plan, ctx: &mut Ctx) -> Result<ExitCode
         ctx.note("Nothing to redo: there is no undo that was not taken back, or the agent has changed files since.")?;
         return Ok(ExitCode::SUCCESS);
     }
-    if undo.history().rows().is_empty() {
+    if undo.history().changed().next().is_none() {
         ctx.note(&format!("Nothing to undo: session {session} has recorded no change of files."))?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -322,7 +327,7 @@ fn print_answer(undo: &Undo<'_>, plan: &Plan, applied: Option<&Applied>, ctx: &m
         reason: file.reason.as_deref(),
         rebuilt: file.is_rebuilt,
         // After the change there is no difference.
-        diff: restore_plan::diff(undo, file, ctx).filter(|_| applied.is_none()),
+        diff: applied.is_none().then(|| restore_plan::diff(undo, file, ctx)).flatten(),
     });
     let answer = Answer {
         session: plan.session.to_string(),

@@ -85,11 +85,12 @@ pub(crate) struct RealTree {
 impl RealTree {
     /// Opens the root of a project. The root itself may be reached through links.
     pub(crate) fn open(root: &Path) -> Result<RealTree> {
-        let system = ["/proc", "/sys", "/dev"].iter().any(|folder| root.starts_with(folder));
-        if system || root.parent().is_none() {
+        let path = root.canonicalize().at(root)?;
+        // Memory that is kept as files is somebody's project, such as that of a test.
+        let is_system = ["/proc", "/sys", "/dev"].iter().any(|folder| path.starts_with(folder)) && !path.starts_with("/dev/shm");
+        if is_system || path.parent().is_none() {
             return Err(Error::InvalidRoot(root.to_path_buf()));
         }
-        let path = root.canonicalize().at(root)?;
         Ok(RealTree { root: Dir::open_ambient_dir(&path, ambient_authority()).at(root)?, path })
     }
 

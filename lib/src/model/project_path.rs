@@ -47,6 +47,8 @@ impl ProjectPath {
         }
         let names: Option<Vec<&str>> = inside.iter().map(|name| name.to_str()).collect();
         match names {
+            // What git runs by itself is no file of the project; a repository within it is.
+            Some(names) if names.first() == Some(&".git") => Err("it belongs to git"),
             Some(names) if !names.is_empty() => Ok(ProjectPath(names.join("/"))),
             Some(_) => Err("it is the project itself"),
             None => Err("its path is not UTF-8"),
@@ -95,6 +97,8 @@ mod tests {
             ("/p//a//b", Ok("a/b")),
             ("/p/日本 語.txt", Ok("日本 語.txt")),
             ("/p/a\nb", Ok("a\nb")),
+            ("/p/.git/hooks/pre-commit", Err("it belongs to git")),
+            ("/p/vendor/.git/config", Ok("vendor/.git/config")),
             ("../a.rs", Err("its path contains `..`")),
             ("/p/../etc/passwd", Err("its path contains `..`")),
             ("/etc/passwd", Err("it is outside the project")),

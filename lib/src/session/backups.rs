@@ -113,7 +113,9 @@ impl FileCopy {
 
     /// The content, if it is not larger than `limit_bytes`.
     pub(crate) fn read(&self, limit_bytes: usize) -> Result<Arc<[u8]>> {
-        if let Kept::Bytes(bytes) = &self.kept {
+        if let Kept::Bytes(bytes) = &self.kept
+            && bytes.len() <= limit_bytes
+        {
             return Ok(bytes.clone());
         }
         let mut out = Limited { bytes: Vec::new(), limit_bytes };

@@ -167,6 +167,12 @@ impl Session {
         self.derived.heads.iter().map(|(node, kind)| Head { record: self.at(*node), kind: *kind })
     }
 
+    /// The record with this id.
+    pub fn record(&self, id: &RecordId) -> Option<RecordRef<'_>> {
+        let node = self.skeleton.ids.find(id.as_str()).and_then(|id| self.derived.tree.named(id));
+        node.map(|node| self.at(node))
+    }
+
     /// The record with this id, or with the only id that begins with it.
     pub fn find(&self, name: &str) -> Result<RecordRef<'_>> {
         if let Some(node) = self.skeleton.ids.find(name).and_then(|id| self.derived.tree.named(id)) {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 use crate::disk::worktree::{RealTree, Worktree};
 use crate::disk::{Disk, Real};
-use crate::model::error::{Error, Result};
+use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
 use crate::model::record::{Kind, RecordId, Todo};
 use crate::session::blob;
@@ -136,6 +136,7 @@ impl<'s> Undo<'s> {
     pub fn open(session: &'s Session, host: Host, root: Option<&Path>) -> Result<Undo<'s>> {
         let recorded = FileHistory::root_of(session);
         let root = root.map(Path::to_path_buf).or(recorded).ok_or_else(|| Error::InvalidRoot(PathBuf::new()))?;
+        let root = root.canonicalize().at(&root)?;
         let tree = Box::new(RealTree::open(&root)?);
         Undo::on(session, host, Arc::new(Real), tree, root)
     }
@@ -202,11 +203,11 @@ impl<'s> Undo<'s> {
             }
             // What is undone already is not undone again.
             Goal::LastTurn => self.prompts()?.into_iter().find(|prompt| !self.is_undone(*prompt)).map(before),
-            Goal::Redo => self.active_restores().pop().map(|event| Target {
-                record: event.restore.target.as_ref().and_then(|id| self.session.find(id.as_str()).ok()),
+            Goal::Redo => self.newest_restore().map(|event| Target {
+                record: event.restore.target.as_ref().and_then(|id| self.session.record(id)),
                 is_after: event.restore.after_target,
                 takes_back: Some(event.clone()),
-                head: event.restore.from.as_ref().and_then(|id| self.session.find(id.as_str()).ok()),
+                head: event.restore.from.as_ref().and_then(|id| self.session.record(id)),
             }),
         })
     }
@@ -226,7 +227,7 @@ impl<'s> Undo<'s> {
                 until = self.history.restores.iter().find(is_taken_back).map(|known| known.moment).or(until);
                 continue;
             }
-            let Some(target) = event.restore.target.as_ref().and_then(|id| self.session.find(id.as_str()).ok()) else {
+            let Some(target) = event.restore.target.as_ref().and_then(|id| self.session.record(id)) else {
                 continue;
             };
             let target = if event.restore.after_target { Moment::after(target) } else { Moment::before(target) };
@@ -252,8 +253,8 @@ impl<'s> Undo<'s> {
         Ok(prompts)
     }
 
-    /// Restores that were not taken back and that no later change has overtaken, the newest last.
-    fn active_restores(&self) -> Vec<&RestoreEvent> {
+    /// The newest restore that was not taken back, unless a later change has overtaken it.
+    fn newest_restore(&self) -> Option<&RestoreEvent> {
         let mut active: Vec<&RestoreEvent> = Vec::new();
         for event in &self.history.restores {
             match &event.restore.takes_back {
@@ -261,8 +262,7 @@ impl<'s> Undo<'s> {
                 None => active.push(event),
             }
         }
-        active.retain(|event| !self.is_overtaken(event));
-        active
+        active.pop().filter(|event| !self.is_overtaken(event))
     }
 
     /// Whether something happened after a restore that taking it back would destroy or leave behind.

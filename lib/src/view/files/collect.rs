@@ -72,7 +72,7 @@ pub(super) fn history(
         }
     }
     for (number, entry) in journal.iter().enumerate() {
-        let head = entry.head.as_ref().and_then(|head| session.find(head.as_str()).ok());
+        let head = entry.head.as_ref().and_then(|head| session.record(head));
         let order = head.or_else(|| session.records().next_back()).map_or(0, RecordRef::order);
         let phases = [Phase::Before, Phase::Change, Phase::After].map(|phase| Moment::restored(order, number, phase));
         let event = RestoreEvent { moment: phases[0], id: entry.id.clone(), restore: entry.restore.clone() };
@@ -163,7 +163,7 @@ impl Collector<'_> {
         let last = snapshot.more.len();
         for (number, one) in all.enumerate() {
             let named =
-                snapshot.message.as_ref().and_then(|id| self.session.find(id.as_str()).ok()).map(RecordRef::order);
+                snapshot.message.as_ref().and_then(|id| self.session.record(id)).map(RecordRef::order);
             let prompt = one.extra.get("promptId").and_then(Value::as_str);
             let known = prompt.and_then(|prompt| self.prompts.get(prompt)).copied();
             let order = named.or(known).or_else(nearest_prompt).unwrap_or_else(|| record.order());
@@ -262,7 +262,7 @@ impl Collector<'_> {
     fn restore(&mut self, event: RestoreEvent, at: Option<Timestamp>, phases: [Moment; 3], blobs: Option<&Path>) {
         self.made_folders(&event.restore.folders, phases[1], &event.id);
         let Restore { target, after_target, files, takes_back, .. } = &event.restore;
-        let target = target.as_ref().and_then(|id| self.session.find(id.as_str()).ok());
+        let target = target.as_ref().and_then(|id| self.session.record(id));
         let target = target.map(|target| if *after_target { Moment::after(target) } else { Moment::before(target) });
         let tool = if takes_back.is_some() { "redo" } else { "undo" };
         for file in RestoredFile::read_all(files) {
@@ -348,6 +348,7 @@ impl Collector<'_> {
             let version = history.before(target);
             history.add(Fact { what: What::Was(version), ..fact });
         }
+        self.history.restores.sort_by_key(|event| event.moment);
         Ok(self.history)
     }
 

@@ -12,6 +12,9 @@ use crate::view::tool_view::{CONTENTS, NEW_TEXTS, OLD_TEXTS, PATCHES, PATHS, tex
 /// More occurrences of a new text are not tried one by one.
 const MAX_OCCURRENCES: usize = 64;
 
+/// A content that edits make longer than this is not known.
+const EDITED_LIMIT_BYTES: usize = 64 * 1024 * 1024;
+
 /// A change of one file, in one or several descriptions: an agent may record the arguments, and the difference that came of them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Edit(pub(crate) Vec<Way>);
@@ -103,7 +106,12 @@ impl Replacement {
         let count = text.matches(&self.old).take(2).count();
         match (count, self.all) {
             (0, _) | (2, false) => None,
-            (_, true) => Some(text.replace(&self.old, &self.new)),
+            (_, true) => {
+                let count = text.matches(&self.old).count();
+                let grown = count.checked_mul(self.new.len().saturating_sub(self.old.len()))?;
+                // A log may let a text grow without end.
+                (text.len().checked_add(grown)? <= EDITED_LIMIT_BYTES).then(|| text.replace(&self.old, &self.new))
+            }
             (_, false) => Some(text.replacen(&self.old, &self.new, 1)),
         }
     }
@@ -114,7 +122,10 @@ impl Replacement {
             return None;
         }
         let leads_here = |before: &String| self.apply(before).is_some_and(|after| after == text);
-        let places: Vec<usize> = text.match_indices(&self.new).map(|(at, _)| at).take(MAX_OCCURRENCES + 1).collect();
+        // Places may overlap.
+        let next = |from: usize| text.get(from..)?.find(&self.new).map(|at| from + at);
+        let after = |at: &usize| next(at + text[*at..].chars().next().map_or(1, char::len_utf8));
+        let places: Vec<usize> = std::iter::successors(next(0), after).take(MAX_OCCURRENCES + 1).collect();
         // Where all were replaced, any but one of several may have been the new text before.
         if places.len() > if self.all { 1 } else { MAX_OCCURRENCES } {
             return None;
@@ -280,6 +291,8 @@ mod tests {
     fn a_replacement_is_taken_back_where_only_one_text_leads_there() {
         let edit = |old: &str, new: &str| json!({"file_path": "a", "old_string": old, "new_string": new});
         assert_eq!(check(edit("hi", "hello"), json!({}), "say hi\n"), both("say hello\n", Some("say hi\n")));
+        // Seven blanks come of four that begin anywhere among them.
+        assert_eq!(check(edit("\t", "    "), json!({}), "   \tfoo"), both("       foo", None));
         // The new text stood elsewhere already: two texts lead here.
         assert_eq!(check(edit("b", "a"), json!({}), "a b"), both("a a", None));
         // Nothing says where the deleted text stood.

@@ -89,7 +89,8 @@ impl Hunk {
     fn place(&self, lines: &[&str], from: usize, old: &[&PatchLine], places: Places) -> Option<usize> {
         let bare = |at: usize| lines[at].strip_suffix('\n').unwrap_or(lines[at]);
         let fits = |at: usize| {
-            at + old.len() <= lines.len() && old.iter().enumerate().all(|(n, line)| bare(at + n) == line.text)
+            let there = lines.get(at..).and_then(|rest| rest.get(..old.len()));
+            there.is_some() && old.iter().enumerate().all(|(n, line)| bare(at + n) == line.text)
         };
         if let Some((start, _)) = self.starts {
             return Some(start).filter(|start| *start >= from && fits(*start));
@@ -281,6 +282,14 @@ mod tests {
         ] {
             let found = patched_files(&patch(hunks))[0].edit.unapply(Some(after.as_bytes()));
             assert_eq!(found.as_deref(), before.map(str::as_bytes), "{hunks}");
+        }
+    }
+
+    #[test]
+    fn a_place_beyond_the_file_does_not_fit() {
+        for start in [4, u64::MAX] {
+            let patch = serde_json::json!([{"oldStart": start, "oldLines": 2, "newStart": start, "newLines": 1, "lines": ["-a", "-b"]}]);
+            assert_eq!(apply(&structured(&patch).unwrap(), "a\nb\n", Places::Only), None);
         }
     }
 

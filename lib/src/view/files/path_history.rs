@@ -124,7 +124,8 @@ impl PathHistory {
     /// Adds what a file was: in the place of an earlier statement of the same moment, or only if there is none.
     pub(super) fn add_statement(&mut self, fact: Fact, is_update: bool) {
         let is_same = |known: &&mut Fact| known.moment == fact.moment && matches!(known.what, What::Was(_));
-        match self.facts.iter_mut().rev().find(is_same) {
+        let near = self.facts.partition_point(|known| known.moment < fact.moment);
+        match self.facts[near..].iter_mut().rev().find(is_same) {
             Some(_) if is_update => {}
             Some(known) => *known = fact,
             None => self.add(fact),
@@ -218,39 +219,27 @@ impl PathHistory {
     /// The state after the first `count` facts.
     fn state_after(&self, count: usize, open: OpenCalls) -> KnownVersion {
         let facts = &self.facts[..count];
-        let is_statement = |fact: &Fact| matches!(&fact.what, What::Was(_));
-        let last = facts.iter().rposition(is_statement);
-        let mut state = last.map_or(Err(NO_COPY), |at| match &facts[at].what {
-            What::Was(version) => version.clone(),
-            What::Edited { .. } | What::Changed => Err(NO_COPY),
-        });
-        for fact in &facts[last.map_or(0, |at| at + 1)..] {
-            state = match &fact.what {
-                What::Edited { is_open: true, .. } if open == OpenCalls::DidNot => state,
-                What::Edited { edit, .. } => edited(edit, &state),
-                What::Was(version) => version.clone(),
-                What::Changed => Err(Unknown::NotKept("what it was changed to was not recorded")),
-            };
-        }
-        state
+        let last = facts.iter().rposition(|fact| matches!(&fact.what, What::Was(_))).unwrap_or(0);
+        facts[last..].iter().fold(Err(NO_COPY), |state, fact| fact.after(state, open))
     }
 
     /// The changes, the oldest first.
     pub(super) fn rows(&self) -> Vec<ChangeRow> {
         let mut rows: Vec<ChangeRow> = Vec::new();
+        let mut state = Err(NO_COPY);
         for (at, fact) in self.facts.iter().enumerate() {
-            let is_change = match &fact.what {
-                What::Edited { .. } | What::Changed => true,
+            let before = state.clone();
+            state = fact.after(state, OpenCalls::Happened);
+            let next = self.facts.get(at + 1).map(|fact| &fact.what);
+            let (source, after) = match (&fact.what, next) {
+                // The next fact says what it was changed to.
+                (What::Edited { .. } | What::Changed, Some(What::Was(after))) => (fact, after),
+                (What::Edited { .. } | What::Changed, _) => (fact, &state),
                 // Something that no record tells of changed it since the statement before.
-                What::Was(version) => at > 0 && self.is_unexplained(at, version),
+                (What::Was(version), _) if at > 0 && self.is_unexplained(at, version) => (&self.facts[at - 1], version),
+                (What::Was(_), _) => continue,
             };
-            if !is_change {
-                continue;
-            }
-            let teller = if matches!(fact.what, What::Was(_)) { &self.facts[at - 1] } else { fact };
-            let before = self.state_after(at, OpenCalls::Happened);
-            let after = self.state_until(at);
-            rows.push(row(teller, before.as_ref().ok(), after.as_ref().ok()));
+            rows.push(row(source, before.as_ref().ok(), after.as_ref().ok()));
         }
         rows
     }
@@ -258,12 +247,16 @@ impl PathHistory {
     fn is_unexplained(&self, at: usize, version: &KnownVersion) -> bool {
         matches!((&self.facts[at - 1].what, version), (What::Was(Ok(before)), Ok(now)) if !same(before, now))
     }
+}
 
-    /// The state after a fact: what the next one says, if it is a statement.
-    fn state_until(&self, at: usize) -> KnownVersion {
-        match self.facts.get(at + 1).map(|fact| &fact.what) {
-            Some(What::Was(version)) if !matches!(self.facts[at].what, What::Was(_)) => version.clone(),
-            _ => self.state_after(at + 1, OpenCalls::Happened),
+impl Fact {
+    /// The state after it.
+    fn after(&self, state: KnownVersion, open: OpenCalls) -> KnownVersion {
+        match &self.what {
+            What::Edited { is_open: true, .. } if open == OpenCalls::DidNot => state,
+            What::Edited { edit, .. } => edited(edit, &state),
+            What::Was(version) => version.clone(),
+            What::Changed => Err(Unknown::NotKept("what it was changed to was not recorded")),
         }
     }
 }

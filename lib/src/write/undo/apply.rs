@@ -12,6 +12,7 @@ use std::io;
 use std::path::Path;
 
 use hashbrown::HashSet;
+use serde_json::Value;
 
 use super::on_disk::OnDisk;
 use super::pending::{self, Pending};
@@ -54,8 +55,8 @@ struct Swap {
     path: ProjectPath,
     before: RestoredVersion,
     after: RestoredVersion,
-    /// The file as it was looked at last.
-    found: Found,
+    /// The file as it was looked at last; not yet after a crash.
+    found: Option<Found>,
 }
 
 impl Undo<'_> {
@@ -85,10 +86,11 @@ impl Undo<'_> {
         let recovered = match finished {
             Ok(()) => {
                 self.record_again(&pending)?;
+                self.remove_empty_folders(&pending);
                 Recovered::Finished
             }
             // Another program changed a file: what we did goes back, what it did stays.
-            Err(Error::Changed(_)) => {
+            Err(error) if is_changed(&error) => {
                 self.take_back(&swaps, &pending)?;
                 Recovered::RolledBack
             }
@@ -109,7 +111,7 @@ impl Undo<'_> {
     }
 
     fn apply_by(&self, plan: &Plan, blocked: Blocked, recorder: Option<&mut Recorder>) -> Result<Applied> {
-        if !plan.is_ready(blocked) {
+        if !plan.is_ready(blocked) || (plan.changes(blocked) == 0 && plan.head.is_none()) {
             return Err(Error::NotReady);
         }
         let _lock = pending::lock(&*self.disk, &self.store)?;
@@ -143,6 +145,7 @@ impl Undo<'_> {
                 return Err(error);
             }
         };
+        self.remove_empty_folders(&pending);
         // If it stays, the next operation finds that all is done.
         drop(pending::remove(&*self.disk, &path));
         Ok(Applied { restore, files: swaps.len() })
@@ -222,7 +225,7 @@ impl Undo<'_> {
             }
             FileVersion::File { content: FileContent::Hash { .. }, .. } => return Err(Error::NotReady),
         };
-        Ok(Swap { path: path.clone(), before, after, found: found.clone() })
+        Ok(Swap { path: path.clone(), before, after, found: Some(found.clone()) })
     }
 
     /// The blob with the content of a copy: what replaces a file must still be there after a crash.
@@ -251,11 +254,15 @@ impl Undo<'_> {
         for (at, swap) in swaps.iter_mut().enumerate() {
             let disk = OnDisk::look(&*self.tree, &swap.path)?;
             let is_done = self.is(&disk, &swap.after)?;
-            if !is_done && disk.found != swap.found && !self.is(&disk, &swap.before)? {
+            let is_known = swap.found.as_ref() == Some(&disk.found);
+            if !is_done && !is_known && !self.is(&disk, &swap.before)? {
                 return Err(Error::Changed(self.tree.name(&swap.path)));
             }
-            swap.found = disk.found;
+            swap.found = Some(disk.found);
             if !is_done {
+                if swap.found == Some(Found::Nothing) && swap.after != RestoredVersion::default() {
+                    self.make_folders_above(&swap.path)?;
+                }
                 self.stage(&swap.path, &swap.after, id)?;
                 waiting.push(at);
             }
@@ -265,12 +272,15 @@ impl Undo<'_> {
         for at in waiting {
             self.swap(&swaps[at], id)?;
         }
-        self.sync_folders(swaps)?;
+        self.sync_folders(swaps)
+    }
+
+    /// Removes folders that were made since, if they are empty now.
+    fn remove_empty_folders(&self, pending: &Pending) {
         for folder in pending.empty_folders.iter().filter_map(|folder| self.place(folder)) {
             // One that is not empty, or that is gone, stays as it is.
             drop(self.tree.remove_folder(&folder));
         }
-        Ok(())
     }
 
     fn stage(&self, path: &ProjectPath, version: &RestoredVersion, id: &str) -> Result<()> {
@@ -288,11 +298,11 @@ impl Undo<'_> {
     fn swap(&self, swap: &Swap, id: &str) -> Result<()> {
         let (tree, path) = (&*self.tree, &swap.path);
         let place = tree.name(path);
-        if tree.look(path).at(&place)? != swap.found {
+        if Some(tree.look(path).at(&place)?) != swap.found {
             return Err(Error::Changed(place));
         }
         match swap.after.blob.is_some() || swap.after.link.is_some() {
-            true => tree.publish(path, id, swap.found == Found::Nothing).at(&place),
+            true => tree.publish(path, id, swap.found == Some(Found::Nothing)).at(&place),
             false => tree.remove(path).at(&place),
         }
     }
@@ -328,7 +338,7 @@ impl Undo<'_> {
                 path: swap.path.clone(),
                 before: swap.after.clone(),
                 after: swap.before.clone(),
-                found: disk.found,
+                found: Some(disk.found),
             };
             self.swap(&back, &id)?;
         }
@@ -355,7 +365,7 @@ impl Undo<'_> {
 
     fn sync_folders(&self, swaps: &[Swap]) -> Result<()> {
         let mut synced: HashSet<Option<ProjectPath>> = HashSet::new();
-        for swap in swaps.iter().filter(|swap| swap.found != Found::Nothing || swap.after != RestoredVersion::default())
+        for swap in swaps.iter().filter(|swap| swap.found != Some(Found::Nothing) || swap.after != RestoredVersion::default())
         {
             if synced.insert(swap.path.folder()) {
                 match self.tree.sync_folder(&swap.path) {
@@ -380,7 +390,7 @@ impl Undo<'_> {
 
     /// The folders that files to create need, the outer ones first.
     fn missing_folders(&self, swaps: &[Swap]) -> Vec<String> {
-        let is_created = |swap: &&Swap| swap.found == Found::Nothing && swap.after != RestoredVersion::default();
+        let is_created = |swap: &&Swap| swap.found == Some(Found::Nothing) && swap.after != RestoredVersion::default();
         let mut missing = Vec::new();
         for swap in swaps.iter().filter(is_created) {
             let folders = std::iter::successors(swap.path.folder(), ProjectPath::folder);
@@ -398,11 +408,13 @@ impl Undo<'_> {
 
     fn swaps_of(&self, pending: &Pending) -> Result<Vec<Swap>> {
         let files = RestoredFile::read_all(pending.restore.get("files").unwrap_or_default());
-        let swap = |file: RestoredFile| {
-            let (before, after) = file.versions?;
-            Some(Swap { path: self.place(&file.path)?, before, after, found: Found::Nothing })
+        let changed = files.into_iter().filter_map(|file| Some((file.path, file.versions?)));
+        let swap = |(path, (before, after)): (String, _)| {
+            // A note that cannot be read whole is not carried out in part.
+            let path = self.place(&path).ok_or(Error::NotReady)?;
+            Ok(Swap { path, before, after, found: None })
         };
-        Ok(files.into_iter().filter_map(swap).collect())
+        changed.map(swap).collect()
     }
 
     // What was done is noted
@@ -427,7 +439,15 @@ impl Undo<'_> {
 
     /// Notes an operation that was interrupted, in its own session, unless that is done already.
     fn record_again(&self, pending: &Pending) -> Result<()> {
-        if self.is_recorded(pending)? { Ok(()) } else { self.record_for(&self.session_of(pending)?, pending).map(drop) }
+        if self.is_recorded(pending)? {
+            return Ok(());
+        }
+        let session = self.session_of(pending)?;
+        let left = pending.restore.get("from").and_then(Value::as_str);
+        // A conversation that went on since the crash stays where it is.
+        let is_there = session.head().is_some_and(|head| Some(&*head.id()) == left);
+        let moves_conversation = pending.moves_conversation && is_there;
+        self.record_for(&session, &Pending { moves_conversation, ..pending.clone() }).map(drop)
     }
 
     fn is_recorded(&self, pending: &Pending) -> Result<bool> {
@@ -449,6 +469,16 @@ impl Undo<'_> {
         let dialect = dialect::named(&pending.dialect).ok_or(Error::NotReady)?;
         let source = Source::file(dialect, &pending.log);
         self.disk.read_session(&source, &ReadOptions::plain((self.host.now)()))
+    }
+}
+
+/// Whether another program is the reason: it changed a file, or put something else in the place of a folder.
+fn is_changed(error: &Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, NotADirectory, NotFound};
+    match error {
+        Error::Changed(_) => true,
+        Error::Io { source, .. } => matches!(source.kind(), AlreadyExists | NotADirectory | NotFound),
+        _ => false,
     }
 }
 

@@ -22,6 +22,9 @@ use crate::view::files::{FileVersion, KnownVersion, MadeFolder, Moment, PathHist
 /// Larger files are not compared line by line.
 const DIFF_LIMIT_BYTES: usize = 1024 * 1024;
 
+/// Larger files are not read into memory.
+const REBUILD_LIMIT_BYTES: u64 = 64 * 1024 * 1024;
+
 /// How much is shown of the record that files are restored to.
 const TARGET_CHARS: usize = 60;
 
@@ -340,7 +343,10 @@ impl Undo<'_> {
 
     fn wanted(&self, history: &PathHistory, moment: Moment, disk: &OnDisk<'_>) -> KnownVersion {
         history.before(moment).or_else(|unknown| {
-            let Found::File { .. } = disk.found else { return Err(unknown) };
+            let Found::File { stamp, .. } = &disk.found else { return Err(unknown) };
+            if stamp.length > REBUILD_LIMIT_BYTES {
+                return Err(unknown);
+            }
             let mut bytes = Vec::new();
             disk.copy_to(&mut bytes).map_err(|error| Unknown::Failed(error.to_string()))?;
             history.before_from(moment, &bytes).ok_or(unknown)
@@ -379,8 +385,10 @@ pub fn unified_diff(path: &str, before: &str, after: &str) -> Option<String> {
 }
 
 fn is_text(disk: &OnDisk<'_>) -> Result<bool> {
-    if !matches!(disk.found, Found::File { .. }) {
-        return Ok(true);
+    match &disk.found {
+        Found::File { stamp, .. } if stamp.length > REBUILD_LIMIT_BYTES => return Ok(false),
+        Found::File { .. } => {}
+        _ => return Ok(true),
     }
     let mut bytes = Vec::new();
     disk.copy_to(&mut bytes)?;
