@@ -87,7 +87,8 @@ impl RealTree {
     pub(crate) fn open(root: &Path) -> Result<RealTree> {
         let path = root.canonicalize().at(root)?;
         // Memory that is kept as files is somebody's project, such as that of a test.
-        let is_system = ["/proc", "/sys", "/dev"].iter().any(|folder| path.starts_with(folder)) && !path.starts_with("/dev/shm");
+        let is_system =
+            ["/proc", "/sys", "/dev"].iter().any(|folder| path.starts_with(folder)) && !path.starts_with("/dev/shm");
         if is_system || path.parent().is_none() {
             return Err(Error::InvalidRoot(root.to_path_buf()));
         }

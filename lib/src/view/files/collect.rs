@@ -162,8 +162,7 @@ impl Collector<'_> {
         let all = std::iter::once(snapshot).chain(&snapshot.more);
         let last = snapshot.more.len();
         for (number, one) in all.enumerate() {
-            let named =
-                snapshot.message.as_ref().and_then(|id| self.session.record(id)).map(RecordRef::order);
+            let named = snapshot.message.as_ref().and_then(|id| self.session.record(id)).map(RecordRef::order);
             let prompt = one.extra.get("promptId").and_then(Value::as_str);
             let known = prompt.and_then(|prompt| self.prompts.get(prompt)).copied();
             let order = named.or(known).or_else(nearest_prompt).unwrap_or_else(|| record.order());

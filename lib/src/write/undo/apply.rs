@@ -365,7 +365,9 @@ impl Undo<'_> {
 
     fn sync_folders(&self, swaps: &[Swap]) -> Result<()> {
         let mut synced: HashSet<Option<ProjectPath>> = HashSet::new();
-        for swap in swaps.iter().filter(|swap| swap.found != Some(Found::Nothing) || swap.after != RestoredVersion::default())
+        for swap in swaps
+            .iter()
+            .filter(|swap| swap.found != Some(Found::Nothing) || swap.after != RestoredVersion::default())
         {
             if synced.insert(swap.path.folder()) {
                 match self.tree.sync_folder(&swap.path) {

@@ -155,16 +155,17 @@ fn a_file_that_changed_after_a_crash_stays_and_the_rest_goes_back() {
     let seed = seed();
     let mut random = Random(seed);
     let mut rolled_back = 0;
-    let (path, mine) = ("edited.rs", Entry::file(*b"mine", 0o644));
-    for step in 0.. {
+    let (path, edited) = ("edited.rs", Some(Entry::file(*b"mine", 0o644)));
+    // Somebody edits the file, or deletes it.
+    for (step, mine) in (0..).flat_map(|step| [(step, edited.clone()), (step, None)]) {
         let scene = Scene::new(Place::Own);
         let (_, is_reached) = scene.undo(&Goal::LastTurn, Some((step, Trouble::PowerLoss)));
         if !is_reached {
-            assert!(rolled_back > 20, "{rolled_back}");
+            assert!(rolled_back > 40, "{rolled_back}");
             return;
         }
         scene.desk.tree.crash(&mut random);
-        scene.desk.tree.put(path, mine.clone());
+        scene.desk.put(path, &mine);
         let what = format!("seed {seed}, a crash at step {step}");
         let crash = (random.below(40), Trouble::PowerLoss);
         let mut recovered = scene.recover(Some(crash));
@@ -177,7 +178,10 @@ fn a_file_that_changed_after_a_crash_stays_and_the_rest_goes_back() {
         assert_eq!(recovered == Some(Recovered::Finished), is_recorded && recovered.is_some(), "{what}");
         rolled_back += u64::from(recovered == Some(Recovered::RolledBack));
         let mut expected = files_of(if is_recorded { &scene.before } else { &scene.after });
-        expected.insert(path.to_owned(), mine.clone());
+        match &mine {
+            Some(mine) => _ = expected.insert(path.to_owned(), mine.clone()),
+            None => _ = expected.remove(path),
+        }
         assert_eq!(scene.desk.files(), expected, "{what}");
         assert!(!scene.desk.is_interrupted(), "{what}");
     }

@@ -47,8 +47,9 @@ struct Teller {
     changes: BTreeMap<String, Vec<(usize, Version, Version)>>,
     undone: BTreeSet<usize>,
     branch: Vec<usize>,
-    /// Restores that can be taken back: the place of the record, and whether the conversation went back.
-    active: Vec<(usize, bool)>,
+    /// Restores that can be taken back: the place of the record, whether the conversation went back, and
+    /// whether it went on since.
+    active: Vec<(usize, bool, bool)>,
 }
 
 /// What a plan must say of a path.
@@ -235,7 +236,7 @@ impl Story {
         let prompt = self.say(who, "user");
         self.told.push(format!("s{who} {prompt}"));
         self.tellers[who].tell(prompt, Kind::User);
-        self.tellers[who].active.retain(|(_, moved)| !moved);
+        self.tellers[who].active.iter_mut().for_each(|(_, moved, is_overtaken)| *is_overtaken |= *moved);
         for _ in 0..1 + self.random.below(2) {
             let answer = self.say(who, "assistant");
             let place = self.tellers[who].tell(answer.clone(), Kind::Assistant);
@@ -283,7 +284,8 @@ impl Story {
         // The place of the first record whose changes go away.
         let (goal, from) = match self.random.below(8) {
             3..=5 if !teller.active.is_empty() || some_record == 0 => {
-                (Goal::Redo, teller.active.last().map(|(place, _)| *place))
+                let newest = teller.active.last().filter(|(_, _, is_overtaken)| !is_overtaken);
+                (Goal::Redo, newest.map(|(place, ..)| *place))
             }
             0..=5 => (Goal::LastTurn, teller.last_turn()),
             6 => (Goal::Before(teller.records[some_record].id.clone()), Some(some_record)),
@@ -306,7 +308,11 @@ impl Story {
             Readiness::Conflict => blocked == Blocked::Force,
             _ => false,
         };
-        let is_ready = blocked == Blocked::Skip || expected.values().all(|file| is_applied(file.state));
+        let is_change =
+            |(path, file): (&String, &Expected)| is_applied(file.state) && file.wanted.as_ref() != now.get(path);
+        let has_something = plan.head.is_some() || expected.iter().any(is_change);
+        let is_ready =
+            has_something && (blocked == Blocked::Skip || expected.values().all(|file| is_applied(file.state)));
         match applied {
             None => {
                 self.seen.empty += 1;
@@ -400,10 +406,10 @@ impl Story {
         };
         if *goal == Goal::Redo {
             self.seen.redone += 1;
-            teller.active.retain(|(restore, _)| *restore != from);
+            teller.active.retain(|(restore, ..)| *restore != from);
             teller.undone = undone;
         } else {
-            teller.active.push((place, moved));
+            teller.active.push((place, moved, false));
             let since = (from..place).filter(|place| teller.records[*place].is_prompt);
             teller.undone = undone.into_iter().filter(|prompt| *prompt < from).chain(since).collect();
         }
