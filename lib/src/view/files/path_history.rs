@@ -220,7 +220,11 @@ impl PathHistory {
     fn state_after(&self, count: usize, open: OpenCalls) -> KnownVersion {
         let facts = &self.facts[..count];
         let last = facts.iter().rposition(|fact| matches!(&fact.what, What::Was(_))).unwrap_or(0);
-        facts[last..].iter().fold(Err(NO_COPY), |state, fact| fact.after(state, open))
+        let mut state = Err(NO_COPY);
+        for fact in &facts[last..] {
+            state = fact.after(state, open);
+        }
+        state
     }
 
     /// The changes, the oldest first.
