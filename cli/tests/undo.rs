@@ -115,7 +115,7 @@ fn turns_are_undone_one_after_the_other_and_redone() {
     assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"
     Restore files to before u1 “Fix the tide table.”:
       restore  tides.txt
-      1 file as it should be
+      1 file already as it should be
       the conversation continues from the start
     restored 1 file
     [exit 0]
@@ -197,7 +197,7 @@ fn a_file_that_somebody_changed_stops_everything() {
       conflict  tides.txt      it was changed since
       the conversation continues from the start
     [exit 1]
-    Nothing was changed. --skip-conflicts leaves out the files that are not ready; --force overwrites conflicts.
+    Nothing was changed. --skip-conflicts leaves out the files that are not ready; --force overwrites them and keeps what they were.
     ");
     assert_eq!(desk.file("notes/new.txt").as_deref(), Some("see tides\n"));
     let dry = desk.env.run(&["undo", "s1#u1", "--dry-run", "--json"]);

@@ -225,7 +225,7 @@ fn print_content(
     let bytes = match known(path, version)? {
         FileVersion::Absent => return Err(nothing()),
         FileVersion::Link(target) => target.into_bytes(),
-        version => version.bytes()?.ok_or_else(|| not_kept(path, "only its hash was recorded"))?,
+        version => history.content(path, &version)?.ok_or_else(|| not_kept(path, "only its hash was recorded"))?,
     };
     let mut secrets = Secrets::new(ctx)?;
     secrets.count_all(&bytes);
@@ -277,7 +277,7 @@ fn print_diff(
     for path in history.changed().filter(|known| path.is_none_or(|path| path == *known)) {
         let before = from.map_or_else(|| history.version_at_start(path), |from| history.version_after(path, from));
         let after = to.map_or_else(|| history.version_now(path), |to| history.version_after(path, to));
-        diffs.extend(diff(path, before, after, ctx));
+        diffs.extend(diff(history, path, before, after, ctx));
     }
     if ctx.json {
         ctx.print_json(&diffs)?;
@@ -308,7 +308,13 @@ struct FileDiff {
     reason: Option<String>,
 }
 
-fn diff(path: &ProjectPath, before: Option<KnownVersion>, after: Option<KnownVersion>, ctx: &Ctx) -> Option<FileDiff> {
+fn diff(
+    history: &FileHistory,
+    path: &ProjectPath,
+    before: Option<KnownVersion>,
+    after: Option<KnownVersion>,
+    ctx: &Ctx,
+) -> Option<FileDiff> {
     let told = |diff: Option<String>, reason: Option<&str>| {
         let path = ctx.shown(path.as_str()).into_owned();
         Some(FileDiff { path, diff, reason: reason.map(str::to_owned) })
@@ -324,7 +330,10 @@ fn diff(path: &ProjectPath, before: Option<KnownVersion>, after: Option<KnownVer
         let bytes = match version {
             FileVersion::Absent => Vec::new(),
             FileVersion::Link(target) => format!("link to {target}\n").into_bytes(),
-            version => version.bytes().map_err(|error| error.to_string())?.ok_or("only its hash was recorded")?,
+            version => history
+                .content(path, &version)
+                .map_err(|error| error.to_string())?
+                .ok_or("only its hash was recorded")?,
         };
         if bytes.len() > DIFF_LIMIT_BYTES {
             return Err("it is too large to compare".to_owned());

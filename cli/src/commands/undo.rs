@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use scrollback::model::{RecordId, Todo};
+use scrollback::model::{Error, RecordId, Todo};
 use scrollback::view::find::SessionName;
 use scrollback::write::{Applied, Blocked, Goal, Plan, Recovered, Scope, Undo, UndoHead};
 use serde::Serialize;
@@ -207,12 +207,19 @@ fn restore(
         // Notes come after it, also where both outputs are one terminal.
         ctx.end_page()?;
     }
-    check_rewind(writable, &undo, &plan)?;
+    if let Err(refused) = check_rewind(writable, &undo, &plan) {
+        print_answer(&undo, &plan, None, ctx)?;
+        return Err(refused);
+    }
     let is_ready = plan.is_ready(blocked);
     if how.dry_run || !is_ready {
         print_answer(&undo, &plan, None, ctx)?;
         if !is_ready {
-            ctx.note("Nothing was changed. --skip-conflicts leaves out the files that are not ready; --force overwrites conflicts.")?;
+            let force =
+                if plan.is_ready(Blocked::Force) { "; --force overwrites them and keeps what they were" } else { "" };
+            ctx.note(&format!(
+                "Nothing was changed. --skip-conflicts leaves out the files that are not ready{force}."
+            ))?;
         }
         return Ok(if is_ready { ExitCode::SUCCESS } else { ExitCode::from(FOUND_PROBLEMS) });
     }
@@ -225,7 +232,15 @@ fn restore(
         print_answer(&undo, &plan, None, ctx)?;
         return Err(Failure::new(FailureKind::Usage, "nothing was changed").hint("answer y, or add --yes"));
     }
-    let applied = undo.apply(&plan, blocked)?;
+    let applied = match undo.apply(&plan, blocked) {
+        Err(Error::Changed(path)) => {
+            print_answer(&undo, &plan, None, ctx)?;
+            let path = clean::line(&path.to_string_lossy()).into_owned();
+            ctx.note(&format!("Nothing was changed: {path} was changed meanwhile."))?;
+            return Ok(ExitCode::from(FOUND_PROBLEMS));
+        }
+        applied => applied?,
+    };
     move_conversation(writable, &undo, &plan, ctx)?;
     print_answer(&undo, &plan, Some(&applied), ctx)?;
     say_what_was_done(writable, &plan, &applied, how, global, ctx)

@@ -12,6 +12,9 @@ use crate::terminal::paint::Paint;
 /// Differences longer than this are cut: `--json` has all of them.
 const DIFF_LINES: usize = 60;
 
+/// The width of the list of files where it is no terminal.
+const PIPE_COLUMNS: usize = 10_000;
+
 /// Lines of all differences together.
 const ALL_LINES: usize = 400;
 
@@ -34,10 +37,12 @@ pub(crate) fn text(undo: &Undo<'_>, plan: &Plan, has_diffs: bool, ctx: &Ctx) -> 
             Cell::new(why, Paint::dim),
         ]);
     }
-    out += &table.render(ctx.look.code, paint);
+    // Whoever reads a pipe wants the whole reason.
+    let columns = if ctx.on_terminal { ctx.look.code } else { PIPE_COLUMNS };
+    out += &table.render(columns, paint);
     let same = plan.files.iter().filter(is_unchanged).count();
     if same > 0 {
-        out += &format!("  {}\n", paint.dim(&format!("{} as it should be", plural(same as u64, "file"))));
+        out += &format!("  {}\n", paint.dim(&format!("{} already as it should be", plural(same as u64, "file"))));
     }
     if let Some(head) = &plan.head {
         let place = match head {

@@ -19,13 +19,15 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::model::error::Result;
 use crate::model::named_enum;
 use crate::model::project;
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{RecordId, Restore};
-use crate::session::backups::Backups;
+use crate::model::regular_file::{self, Links};
+use crate::session::backups::{Backups, COPY_LIMIT_BYTES, hex};
 use crate::session::{RecordRef, Session};
 pub(crate) use edit::taken_back;
 pub(crate) use path_history::{Moment, PathHistory};
@@ -165,7 +167,7 @@ impl FileHistory {
 
     /// What was at a path right after a record; `None` if the session did not touch it.
     pub fn version_after(&self, path: &ProjectPath, record: RecordRef<'_>) -> Option<KnownVersion> {
-        Some(self.paths.get(path)?.before(Moment::after(record)))
+        Some(self.paths.get(path)?.left_before(Moment::after(record)))
     }
 
     /// What was at a path right before a record; `None` if the session did not touch it.
@@ -176,6 +178,15 @@ impl FileHistory {
     /// What was at a path before the session; `None` if the session did not touch it.
     pub fn version_at_start(&self, path: &ProjectPath) -> Option<KnownVersion> {
         Some(self.paths.get(path)?.before(Moment::start()))
+    }
+
+    /// The content of a version: the copy that was kept, or the file on disk, if that has the recorded hash.
+    pub fn content(&self, path: &ProjectPath, version: &FileVersion) -> Result<Option<Vec<u8>>> {
+        let FileVersion::File { content: FileContent::Hash { sha256, .. }, .. } = version else {
+            return version.bytes();
+        };
+        let on_disk = regular_file::read(&path.below(&self.root), COPY_LIMIT_BYTES, Links::Refuse).ok();
+        Ok(on_disk.filter(|bytes| hex(&Sha256::digest(bytes)) == *sha256))
     }
 
     /// Every path that the session changed.

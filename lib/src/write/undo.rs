@@ -134,6 +134,7 @@ impl<'s> Undo<'s> {
     /// Reads what a session did to files. `host` has our data folder, which is needed for sessions of other agents; `root` is where the
     /// project is now, if it has moved.
     pub fn open(session: &'s Session, host: Host, root: Option<&Path>) -> Result<Undo<'s>> {
+        journal::store_of(session, host.data.as_deref()).ok_or(Error::NoDataFolder)?;
         let recorded = FileHistory::root_of(session);
         let root = root.map(Path::to_path_buf).or(recorded).ok_or_else(|| Error::InvalidRoot(PathBuf::new()))?;
         let root = root.canonicalize().at(&root)?;
@@ -265,13 +266,9 @@ impl<'s> Undo<'s> {
         active.pop().filter(|event| !self.is_overtaken(event))
     }
 
-    /// Whether something happened after a restore that taking it back would destroy or leave behind.
+    /// Whether the agent changed files after a restore: taking that back would destroy the change.
     fn is_overtaken(&self, event: &RestoreEvent) -> bool {
-        let is_later =
-            |record: &RecordRef<'_>| Moment::before(*record) > event.moment && record.order() > event.moment.order();
-        let has_dialogue = self.session.records().rev().take_while(is_later).any(|record| record.kind().is_dialogue());
-        let has_change = || self.history.paths.values().any(|path| path.is_changed_by_session_since(event.moment));
-        (event.restore.from.is_some() && has_dialogue) || has_change()
+        self.history.paths.values().any(|path| path.is_changed_by_session_since(event.moment))
     }
 
     /// The task list at a record.

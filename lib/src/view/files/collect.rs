@@ -201,6 +201,9 @@ impl Collector<'_> {
             is_restore: false,
             what,
         };
+        let is_unchanged = file.extra.get("state").and_then(Value::as_str) == Some("unchanged");
+        let is_native =
+            self.session.dialect().name() == "native" && !file.extra.contains_key("version") && !is_unchanged;
         let after = match &file.after {
             After::Absent => FileVersion::Absent,
             After::Hash(hash) => {
@@ -211,12 +214,16 @@ impl Collector<'_> {
             After::Symlink(target) => FileVersion::Link(target.clone()),
             After::Unknown => {
                 // A backup from before the change, and the change itself is in the records.
-                self.file(&path).add_statement(fact(Phase::Before, What::Was(before)), update);
+                let history = self.file(&path);
+                history.add_statement(fact(Phase::Before, What::Was(before)), update);
+                if is_native {
+                    // A snapshot of a change that does not say what came of it.
+                    history.add(fact(Phase::Change, What::Changed));
+                }
                 return;
             }
         };
         self.snapshotted.insert(path.clone());
-        let is_unchanged = file.extra.get("state").and_then(Value::as_str) == Some("unchanged");
         let history = self.file(&path);
         if file.before == Before::Absent && !record.is_of_scrollback() {
             history.has_text_only = true;
@@ -357,6 +364,7 @@ impl Collector<'_> {
         let Some(path) = self.path(&edit.path, moment(Phase::Change)) else { return };
         if self.snapshotted.contains(&path) {
             // The snapshots tell more, and tell it exactly.
+            self.file(&path).name_tool(message, &call.tool);
             return;
         }
         let fact = |phase, what| Fact {

@@ -63,11 +63,6 @@ impl Moment {
     pub(super) fn restored(message: usize, number: usize, phase: Phase) -> Moment {
         Moment { message, call: CALLS + 1 + number.min(CALLS), phase }
     }
-
-    /// The place of its message in the file.
-    pub(crate) fn order(self) -> usize {
-        self.message
-    }
 }
 
 /// More calls than a message has.
@@ -146,6 +141,42 @@ impl PathHistory {
             Some(What::Was(Err(unknown))) => self.state_after(at, OpenCalls::Happened).map_err(|_| unknown.clone()),
             Some(What::Edited { .. } | What::Changed) | None => self.state_after(at, OpenCalls::Happened),
         }
+    }
+
+    /// What was there when everything before a moment was done. What a later statement says counts only if it says the same: then it
+    /// has a copy; else somebody else changed the file in between.
+    pub(crate) fn left_before(&self, moment: Moment) -> KnownVersion {
+        let at = self.facts.partition_point(|fact| fact.moment < moment);
+        let left = self.state_after(at, OpenCalls::Happened);
+        let next = self.before(moment);
+        match (&left, &next) {
+            (Ok(left), Ok(next)) if !same(left, next) => Ok(left.clone()),
+            _ => next,
+        }
+    }
+
+    /// Whether somebody else changed the file between two changes of the session since a moment.
+    pub(crate) fn is_changed_by_others_since(&self, moment: Moment) -> bool {
+        let mut left: Option<FileVersion> = None;
+        for fact in &self.facts[self.facts.partition_point(|fact| fact.moment < moment)..] {
+            if let (Some(left), What::Was(Ok(now))) = (&left, &fact.what)
+                && !same(left, now)
+            {
+                return true;
+            }
+            left = match &fact.what {
+                What::Was(version) => version.as_ref().ok().cloned(),
+                What::Edited { .. } => left.and_then(|left| fact.after(Ok(left), OpenCalls::Happened).ok()),
+                What::Changed => None,
+            };
+        }
+        false
+    }
+
+    /// Notes which tool made the change that a snapshot of this message tells of.
+    pub(super) fn name_tool(&mut self, message: usize, tool: &str) {
+        let is_its = |fact: &&mut Fact| fact.moment.message == message && fact.tool.is_none() && !fact.is_restore;
+        self.facts.iter_mut().filter(is_its).for_each(|fact| fact.tool = Some(tool.to_owned()));
     }
 
     /// The same, if nothing else says so, from what is on disk now: taken back edit by edit.

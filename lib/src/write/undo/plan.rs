@@ -333,6 +333,9 @@ impl Undo<'_> {
                 (false, Found::Nothing) => (Readiness::Conflict, Some("it was deleted since".to_owned())),
                 (false, _) => (Readiness::Conflict, Some("it was changed since".to_owned())),
             };
+        } else if history.is_changed_by_others_since(moment) {
+            let why = "somebody else changed it between two changes of the session";
+            (file.state, file.reason) = (Readiness::Conflict, Some(why.to_owned()));
         } else if wanted == FileVersion::Absent && history.has_text_only && !is_text(disk)? {
             let why = "the agent does not tell a new file from one that is not text";
             (file.state, file.reason) = (Readiness::Unproven, Some(why.to_owned()));

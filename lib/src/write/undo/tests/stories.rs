@@ -86,6 +86,8 @@ impl Teller {
                 continue;
             }
             let left = changes.last().map(|(_, _, after)| after);
+            let since = &changes[changes.iter().position(|(place, ..)| *place >= from).unwrap_or(0)..];
+            let is_of_others = since.windows(2).any(|pair| !is_same_content(&pair[0].2, &pair[1].1));
             let is_in_file = path
                 .match_indices('/')
                 .any(|(at, _)| matches!(now.get(&path[..at]), Some(Entry::File { .. } | Entry::Link(_))));
@@ -93,7 +95,8 @@ impl Teller {
             let state = match &disk {
                 Some(Entry::Folder) => Readiness::Refused,
                 _ if is_in_file => Readiness::Refused,
-                disk if disk == wanted || Some(disk) == left => Readiness::Ready,
+                disk if disk == wanted => Readiness::Ready,
+                disk if Some(disk) == left && !is_of_others => Readiness::Ready,
                 _ => Readiness::Conflict,
             };
             expected.insert(path.to_owned(), Expected { state, wanted: wanted.clone() });
@@ -104,6 +107,14 @@ impl Teller {
     /// The place of the prompt that `undo` without a record goes to.
     fn last_turn(&self) -> Option<usize> {
         self.branch.iter().rev().copied().find(|prompt| !self.undone.contains(prompt))
+    }
+}
+
+/// Whether two versions hold the same, whatever their permissions are.
+fn is_same_content(one: &Version, other: &Version) -> bool {
+    match (one, other) {
+        (Some(Entry::File { content: one, .. }), Some(Entry::File { content: other, .. })) => one == other,
+        (one, other) => one == other,
     }
 }
 
@@ -236,7 +247,6 @@ impl Story {
         let prompt = self.say(who, "user");
         self.told.push(format!("s{who} {prompt}"));
         self.tellers[who].tell(prompt, Kind::User);
-        self.tellers[who].active.iter_mut().for_each(|(_, moved, is_overtaken)| *is_overtaken |= *moved);
         for _ in 0..1 + self.random.below(2) {
             let answer = self.say(who, "assistant");
             let place = self.tellers[who].tell(answer.clone(), Kind::Assistant);
