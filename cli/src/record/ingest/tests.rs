@@ -519,8 +519,8 @@ fn nothing_is_lost_silently() {
     4 Dropped: thinking.budget
     5 refused: todos: a todo: content is missing
     6 refused: todos: a todo: invalid type: integer `7`, expected a string
-    8 refused: snapshot: states must be {trackedFiles, fileBackups}, two objects with a key for each file
-    9 refused: snapshot: states must be {trackedFiles, fileBackups}, two objects with a key for each file
+    8 refused: snapshot: states must be {trackedFiles, fileBackups}, two objects with a key for each file; or give before: [paths], after: true, or watch: a folder
+    9 refused: snapshot: states must be {trackedFiles, fileBackups}, two objects with a key for each file; or give before: [paths], after: true, or watch: a folder
     10 refused: title: a title is one line of 1 to 500 characters
     11 Dropped: toolCalls.colour
     11 Dropped: toolCalls.strict
