@@ -32,6 +32,7 @@ pub(crate) mod home;
 pub mod project;
 pub(crate) mod project_path;
 pub(crate) mod git;
+pub(crate) mod hash;
 pub(crate) mod place;
 pub mod regular_file;
 pub(crate) mod metadata;

@@ -3,13 +3,12 @@
 //! Names of copies come from the log: only regular files in the session's own places are read, and what has a recorded hash is
 //! checked against it.
 
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sha2::{Digest, Sha256};
-
 use crate::model::error::{At, Error, Result};
+use crate::model::hash::Hashing;
 use crate::model::regular_file::{self, Links};
 use crate::session::Session;
 use crate::session::blob;
@@ -19,9 +18,6 @@ pub(crate) const COPY_LIMIT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
 /// Where agents of seed 000's format keep copies, beside the session or in its project.
 const SAGE_BACKUPS: &str = ".sage/backups";
-
-/// How much is read at once.
-const CHUNK_BYTES: usize = 128 * 1024;
 
 /// The content of a file at some moment, kept somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,23 +85,11 @@ impl FileCopy {
     }
 
     fn checked(&self, out: &mut dyn Write, path: &Path) -> Result<()> {
-        let mut from = self.open()?;
-        let mut hash = self.sha256.as_ref().map(|_| Sha256::new());
-        let mut chunk = vec![0; CHUNK_BYTES];
-        loop {
-            let count = match from.read(&mut chunk) {
-                Ok(0) => break,
-                Ok(count) => count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error).at(path),
-            };
-            if let Some(hash) = &mut hash {
-                hash.update(&chunk[..count]);
-            }
-            out.write_all(&chunk[..count]).at(path)?;
-        }
-        let found = hash.map(|hash| hex(&hash.finalize()));
-        if found == self.sha256 {
+        let mut from = BufReader::with_capacity(blob::PIECE_BYTES, self.open()?);
+        let Some(recorded) = &self.sha256 else { return io::copy(&mut from, out).at(path).map(drop) };
+        let mut hashing = Hashing::new(out);
+        io::copy(&mut from, &mut hashing).at(path)?;
+        if hashing.finish().0 == *recorded {
             return Ok(());
         }
         Err(io::Error::new(io::ErrorKind::InvalidData, "not the content that was recorded")).at(path)
@@ -142,11 +126,6 @@ impl Write for Limited {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Bytes in hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The file that a copy is in: the last name of the recorded path. Windows' paths can be read elsewhere, too.

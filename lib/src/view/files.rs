@@ -19,15 +19,15 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::model::error::Result;
+use crate::model::hash;
 use crate::model::named_enum;
 use crate::model::project;
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{RecordId, Restore};
 use crate::model::regular_file::{self, Links};
-use crate::session::backups::{Backups, COPY_LIMIT_BYTES, hex};
+use crate::session::backups::{Backups, COPY_LIMIT_BYTES};
 use crate::session::{RecordRef, Session};
 pub(crate) use edit::taken_back;
 pub(crate) use path_history::{Moment, PathHistory};
@@ -153,11 +153,6 @@ impl FileHistory {
         session.cwd().map(Path::new).filter(|cwd| cwd.is_absolute()).map(project::of)
     }
 
-    /// The root of the project, as the session names it.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// Every file that the session changed, by path.
     pub fn rows(&self) -> Vec<FileRow> {
         let row =
@@ -168,11 +163,6 @@ impl FileHistory {
     /// What was at a path right after a record; `None` if the session did not touch it.
     pub fn version_after(&self, path: &ProjectPath, record: RecordRef<'_>) -> Option<KnownVersion> {
         Some(self.paths.get(path)?.left_before(Moment::after(record)))
-    }
-
-    /// What was at a path right before a record; `None` if the session did not touch it.
-    pub fn version_before(&self, path: &ProjectPath, record: RecordRef<'_>) -> Option<KnownVersion> {
-        Some(self.paths.get(path)?.before(Moment::before(record)))
     }
 
     /// What was at a path before the session; `None` if the session did not touch it.
@@ -186,7 +176,7 @@ impl FileHistory {
             return version.bytes();
         };
         let on_disk = regular_file::read(&path.below(&self.root), COPY_LIMIT_BYTES, Links::Refuse).ok();
-        Ok(on_disk.filter(|bytes| hex(&Sha256::digest(bytes)) == *sha256))
+        Ok(on_disk.filter(|bytes| hash::sha256(bytes) == *sha256))
     }
 
     /// Every path that the session changed.

@@ -6,15 +6,13 @@ mod in_use;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use sha2::{Digest, Sha256};
-
 use crate::disk::append::make_folders;
 use crate::disk::replace::{Durable, beside, delete, replace, sync_parent};
 use crate::disk::{Appended, Disk, OpenLog};
 use crate::model::error::{At, Error, Result};
+use crate::model::hash::{Hashing, sha256};
 use crate::model::host::Host;
 use crate::model::regular_file;
-use crate::session::backups::hex;
 use crate::session::blob::{BLOB_LIMIT_BYTES, PIECE_BYTES, path_of};
 pub use crate::session::blob::{copy_to, folder, get, is_name};
 
@@ -101,20 +99,20 @@ impl Blobs<'_> {
         let file = NewFile(self.disk.create(beside).at(beside).map_err(CopyError::Writing)?);
         let writing = |error: io::Error| CopyError::Writing(Error::Io { path: beside.to_path_buf(), source: error });
         let mut packer = zstd::stream::Encoder::new(file, COMPRESSION_LEVEL).map_err(writing)?;
-        let (mut hasher, mut sha256, mut bytes) = (blake3::Hasher::new(), Sha256::new(), 0);
+        let (mut hasher, mut hashing, mut bytes) = (blake3::Hasher::new(), Hashing::new(&mut packer), 0);
         while !piece.is_empty() {
             bytes += piece.len() as u64;
             // No more could be read back.
             regular_file::check_length(from, bytes, BLOB_LIMIT_BYTES).map_err(CopyError::Reading)?;
             hasher.update(&piece);
-            sha256.update(&piece);
-            packer.write_all(&piece).map_err(writing)?;
+            hashing.write_all(&piece).map_err(writing)?;
             piece = next_piece(reader).at(from).map_err(CopyError::Reading)?;
         }
+        let (sha256, bytes) = hashing.finish();
         let file = packer.finish().map_err(writing)?;
         let id = hasher.finalize().to_hex().to_string();
         self.give_name(&file, beside, &id).map_err(CopyError::Writing)?;
-        Ok(Stored { id, sha256: hex(&sha256.finalize()), bytes })
+        Ok(Stored { id, sha256, bytes })
     }
 
     fn give_name(&self, file: &NewFile, beside: &Path, id: &str) -> Result<()> {
@@ -144,24 +142,6 @@ fn next_piece(reader: &mut dyn Read) -> io::Result<Vec<u8>> {
     let mut piece = Vec::new();
     reader.take(PIECE_BYTES as u64).read_to_end(&mut piece)?;
     Ok(piece)
-}
-
-/// The SHA-256 of some bytes, in hexadecimal digits.
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
-}
-
-/// The SHA-256 of what is read, and its length.
-pub(crate) fn hash(reader: &mut dyn Read) -> io::Result<(String, u64)> {
-    let (mut sha256, mut bytes) = (Sha256::new(), 0);
-    loop {
-        let piece = next_piece(reader)?;
-        if piece.is_empty() {
-            return Ok((hex(&sha256.finalize()), bytes));
-        }
-        bytes += piece.len() as u64;
-        sha256.update(&piece);
-    }
 }
 
 /// A new file that no other program knows.

@@ -161,11 +161,6 @@ impl<'s> Undo<'s> {
         &self.history
     }
 
-    /// The root of the project on this machine.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
     /// The session.
     pub fn session(&self) -> &'s Session {
         self.session

@@ -1,16 +1,16 @@
 //! The history of one path: facts in the order of their messages, and what follows from them.
 
+use std::io;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use sha2::{Digest, Sha256};
 
 use super::edit::Edit;
 use super::version::{FileContent, FileVersion, KnownVersion, Unknown};
 use super::{ChangeAction, ChangeRow};
+use crate::model::hash::Hashing;
 use crate::model::record::RecordId;
 use crate::session::RecordRef;
-use crate::session::backups::hex;
 
 /// Larger contents are not rebuilt from edits.
 const REBUILD_LIMIT_BYTES: usize = 64 * 1024 * 1024;
@@ -331,28 +331,12 @@ fn measured(version: &FileVersion) -> (Option<u64>, Option<String>) {
         return (*bytes, Some(sha256.clone()));
     }
     let Some(copy) = version.copy() else { return (None, None) };
-    let mut out = Measure { hash: Sha256::new(), bytes: 0 };
-    match copy.copy_to(&mut out) {
-        Ok(()) => (Some(out.bytes), Some(hex(&out.hash.finalize()))),
-        Err(_) => (None, copy.sha256().map(str::to_owned)),
+    let mut hashing = Hashing::new(io::sink());
+    if copy.copy_to(&mut hashing).is_err() {
+        return (None, copy.sha256().map(str::to_owned));
     }
-}
-
-struct Measure {
-    hash: Sha256,
-    bytes: u64,
-}
-
-impl std::io::Write for Measure {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.hash.update(bytes);
-        self.bytes += bytes.len() as u64;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+    let (sha256, bytes) = hashing.finish();
+    (Some(bytes), Some(sha256))
 }
 
 /// The state after an edit. A content that the edit does not need may be unknown.

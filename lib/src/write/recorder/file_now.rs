@@ -8,9 +8,10 @@ use std::time::SystemTime;
 
 use crate::disk::{Disk, Real};
 use crate::model::error::{At, Error};
+use crate::model::hash;
 use crate::model::record::{After, Before, FileState};
 use crate::model::regular_file::{self, Links};
-use crate::write::blobs::{self, Blobs, CopyError};
+use crate::write::blobs::{Blobs, CopyError};
 
 /// Of a larger file no copy is made before a tool changes it: the tool would wait for minutes, and the store would fill up.
 pub(crate) const COPY_LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
@@ -156,7 +157,7 @@ fn look_into(place: &Path, how: &Look<'_>) -> Result<FileNow, Error> {
             blobs.put_reader(place, &mut content).map(|stored| (Some(stored.id), stored.sha256, stored.bytes))
         }
         Look::Hash => {
-            let hashed = blobs::hash(&mut content).at(place).map_err(CopyError::Reading);
+            let hashed = hash::of_reader(&mut content).at(place).map_err(CopyError::Reading);
             hashed.map(|(sha256, bytes)| (None, sha256, bytes))
         }
     };

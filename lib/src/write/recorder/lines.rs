@@ -9,11 +9,12 @@ use super::cursor::{Chain, ParentRecord};
 use super::log::{Log, Mode, Place};
 use crate::dialect::writer::{Fragment, Line, Names, NewRecord, Response};
 use crate::model::error::{Error, Result};
+use crate::model::hash::sha256;
 use crate::model::json;
 use crate::model::loss::{Loss, LossKind, Losses, Lost};
 use crate::model::message::Part;
 use crate::model::record::{After, Before, Body, Context, Kind, RecordId, Snapshot};
-use crate::write::blobs::{Blobs, sha256};
+use crate::write::blobs::Blobs;
 
 /// One body to write, and its parent.
 #[derive(Clone)]

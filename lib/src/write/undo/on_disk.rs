@@ -1,18 +1,14 @@
 //! A file as it is on disk now, hashed when somebody asks.
 
 use std::cell::OnceCell;
-use std::io::{self, Read, Write};
-
-use sha2::{Digest, Sha256};
+use std::io::{self, BufReader, Write};
 
 use crate::disk::worktree::{Found, Worktree};
 use crate::model::error::{At, Result};
+use crate::model::hash::Hashing;
 use crate::model::project_path::ProjectPath;
-use crate::session::backups::hex;
+use crate::session::blob::PIECE_BYTES;
 use crate::view::files::{FileContent, FileVersion};
-
-/// How much is read at once.
-const CHUNK_BYTES: usize = 128 * 1024;
 
 /// What is at a path now.
 pub(super) struct OnDisk<'t> {
@@ -35,9 +31,9 @@ impl<'t> OnDisk<'t> {
         if let Some(known) = self.sha256.get() {
             return Ok(known);
         }
-        let mut hasher = Sha256::new();
-        self.copy_to(&mut Fed(|bytes: &[u8]| hasher.update(bytes)))?;
-        Ok(self.sha256.get_or_init(|| hex(&hasher.finalize())))
+        let mut hashing = Hashing::new(io::sink());
+        self.copy_to(&mut hashing)?;
+        Ok(self.sha256.get_or_init(|| hashing.finish().0))
     }
 
     fn blake3(&self) -> Result<&str> {
@@ -45,23 +41,15 @@ impl<'t> OnDisk<'t> {
             return Ok(known);
         }
         let mut hasher = blake3::Hasher::new();
-        self.copy_to(&mut Fed(|bytes: &[u8]| _ = hasher.update(bytes)))?;
+        self.copy_to(&mut hasher)?;
         Ok(self.blake3.get_or_init(|| hasher.finalize().to_hex().to_string()))
     }
 
     /// Writes the content of a regular file.
     pub(super) fn copy_to(&self, out: &mut dyn Write) -> Result<()> {
         let place = self.tree.name(self.path);
-        let mut file = self.tree.open(self.path).at(&place)?;
-        let mut chunk = vec![0; CHUNK_BYTES];
-        loop {
-            match file.read(&mut chunk) {
-                Ok(0) => return Ok(()),
-                Ok(count) => out.write_all(&chunk[..count]).at(&place)?,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error).at(&place),
-            }
-        }
+        let file = self.tree.open(self.path).at(&place)?;
+        io::copy(&mut BufReader::with_capacity(PIECE_BYTES, file), out).at(&place).map(drop)
     }
 
     /// Whether this is a version, as far as the version is known.
@@ -90,21 +78,7 @@ impl<'t> OnDisk<'t> {
         }
         let mut hasher = blake3::Hasher::new();
         // A copy that cannot be read is nothing that is on disk.
-        let is_read = copy.copy_to(&mut Fed(|bytes: &[u8]| _ = hasher.update(bytes))).is_ok();
+        let is_read = copy.copy_to(&mut hasher).is_ok();
         Ok(is_read && self.blake3().is_ok_and(|hash| hash == hasher.finalize().to_hex().as_str()))
-    }
-}
-
-/// Feeds what is written to it to a hash.
-struct Fed<F>(F);
-
-impl<F: FnMut(&[u8])> Write for Fed<F> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        (self.0)(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

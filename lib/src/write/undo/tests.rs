@@ -14,15 +14,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::{Goal, Readiness, Scope, Undo, journal, pending};
 use crate::dialect;
 use crate::disk::worktree::sim::{Entries, Entry, SimTree, Steps};
+use crate::model::hash::sha256;
 use crate::model::host::Host;
 use crate::model::record::{After, Before, FileState, Kind, Snapshot};
 use crate::session::Session;
-use crate::session::backups::hex;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::write::blobs::{self, Blobs};
@@ -217,10 +216,6 @@ fn files_of(entries: &Entries) -> Entries {
         .filter(|(_, entry)| **entry != Entry::Folder)
         .map(|(path, entry)| (path.clone(), entry.clone()))
         .collect()
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
 }
 
 /// The seed: printed by `cargo xtask torture`.

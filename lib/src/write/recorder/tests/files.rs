@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use super::again::text_of;
 use super::*;
+use crate::model::hash::sha256;
 use crate::model::record::{After, Before, Body, FileState, Kind};
 use crate::redact::{Redactor, Rule};
-use crate::write::blobs::sha256;
 use crate::write::recorder::Warning;
 use tempfile::TempDir;
 

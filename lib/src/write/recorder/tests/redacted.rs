@@ -145,7 +145,7 @@ fn a_snapshot_with_a_secret_names_a_blob_with_the_true_bytes() {
     let blobs = machine.sim.names().iter().filter(is_blob).count();
     assert_eq!(blobs, 2);
     let name = blake3::hash(secret.as_bytes()).to_hex().to_string();
-    let hash = crate::write::blobs::sha256(secret.as_bytes());
+    let hash = crate::model::hash::sha256(secret.as_bytes());
     let backup = format!("{{\"backupPath\":\"blob:{name}\",\"originalHash\":\"{hash}\"}}");
     assert!(log.contains(&backup), "{log}");
     let packed = machine.sim.read(&format!("{STORE}/blobs/{}/{name}", &name[..2])).unwrap();
