@@ -26,22 +26,17 @@ pub struct ProjectPath(String);
 impl ProjectPath {
     /// The path that a log names, absolute or relative to `cwd`; or why it is refused.
     pub fn in_project(path: &str, cwd: &Path, root: &Path) -> Result<ProjectPath, &'static str> {
-        if path.contains('\0') {
-            return Err("its path contains a NUL");
-        }
-        if path.len() > PATH_LIMIT_BYTES {
-            return Err("its path is too long");
-        }
-        let mut whole = PathBuf::new();
-        for part in cwd.join(path).components() {
-            match part {
-                Component::CurDir => {}
-                // What `..` means depends on links, which the log does not tell.
-                Component::ParentDir => return Err("its path contains `..`"),
-                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => whole.push(part),
-            }
-        }
-        let inside = whole.strip_prefix(root).map_err(|_| "it is outside the project")?;
+        let whole = plain(path, cwd)?;
+        ProjectPath::below_root(whole.strip_prefix(root).map_err(|_| "it is outside the project")?)
+    }
+
+    /// The path that we wrote down ourselves: relative to the root.
+    pub(crate) fn parse(path: &str) -> Result<ProjectPath, &'static str> {
+        let inside = plain(path, Path::new(""))?;
+        if inside.has_root() { Err("it is outside the project") } else { ProjectPath::below_root(&inside) }
+    }
+
+    fn below_root(inside: &Path) -> Result<ProjectPath, &'static str> {
         if inside.has_root() {
             return Err("it is outside the project");
         }
@@ -75,6 +70,26 @@ impl ProjectPath {
     pub fn below(&self, root: &Path) -> PathBuf {
         root.join(&self.0)
     }
+}
+
+/// The path of a file named in `cwd`, without `.`; or why it is refused.
+fn plain(path: &str, cwd: &Path) -> Result<PathBuf, &'static str> {
+    if path.contains('\0') {
+        return Err("its path contains a NUL");
+    }
+    if path.len() > PATH_LIMIT_BYTES {
+        return Err("its path is too long");
+    }
+    let mut whole = PathBuf::new();
+    for part in cwd.join(path).components() {
+        match part {
+            Component::CurDir => {}
+            // What `..` means depends on links, which the log does not tell.
+            Component::ParentDir => return Err("its path contains `..`"),
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => whole.push(part),
+        }
+    }
+    Ok(whole)
 }
 
 impl fmt::Display for ProjectPath {
@@ -115,6 +130,12 @@ mod tests {
         let found = ProjectPath::in_project("/etc/passwd", nowhere, nowhere);
         assert_eq!(found.unwrap_err(), "it is outside the project");
         assert_eq!(ProjectPath::in_project("a.rs", nowhere, nowhere).unwrap().as_str(), "a.rs");
+        for (written, expected) in [("a/b", Ok("a/b")), ("./a", Ok("a"))] {
+            assert_eq!(ProjectPath::parse(written).as_ref().map(ProjectPath::as_str).map_err(|why| *why), expected);
+        }
+        for written in ["/p/a", "../a", "", ".git/config"] {
+            assert!(ProjectPath::parse(written).is_err(), "{written:?}");
+        }
         let long = "a/".repeat(4000);
         assert_eq!(ProjectPath::in_project(&long, cwd, root).unwrap_err(), "its path is too long");
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! Undo::open ──▶ plan: what would change, and what speaks against it ──▶ apply ──▶ a restore record
-//!                 plan.rs                                                apply.rs    journal.rs
+//!                 plan.rs                                                apply.rs    record.rs, journal.rs
 //! ```
 //!
 //! Nothing is applied unless every file on disk is what the session left there. What is overwritten is kept as a blob, so that a
@@ -13,6 +13,7 @@ mod journal;
 mod on_disk;
 mod pending;
 mod plan;
+mod record;
 #[cfg(test)]
 mod tests;
 

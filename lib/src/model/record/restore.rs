@@ -50,6 +50,13 @@ pub struct RestoredVersion {
     pub link: Option<String>,
 }
 
+impl RestoredVersion {
+    /// Whether nothing is there.
+    pub fn is_absent(&self) -> bool {
+        self.blob.is_none() && self.link.is_none()
+    }
+}
+
 impl RestoredFile {
     /// The files of a restore record. What is not understood is left out.
     pub fn read_all(files: &Value) -> Vec<RestoredFile> {

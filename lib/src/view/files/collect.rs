@@ -15,11 +15,14 @@ use crate::model::error::Result;
 use crate::model::message::{Part, ToolState};
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{
-    After, Before, Body, Content, FileState, Kind, Outcome, RecordId, Restore, RestoredFile, RestoredVersion, Snapshot,
+    After, Before, Body, Content, FileState, Kind, Outcome, RecordId, Restore, RestoredFile, Snapshot,
 };
 use crate::session::backups::{Backups, FileCopy, copy_name};
 use crate::session::tree::NodeIx;
 use crate::session::{RecordRef, Session};
+
+/// Why a blob is not known.
+const NO_BLOBS: &str = "the session is in no store with blobs";
 
 /// Reads every record that can tell of files.
 pub(super) fn history(
@@ -43,6 +46,7 @@ pub(super) fn history(
         history,
         calls: Vec::new(),
         open_calls: HashMap::new(),
+        last_calls: HashMap::new(),
         prompts: HashMap::new(),
         snapshotted: HashSet::new(),
         copies: HashMap::new(),
@@ -57,10 +61,9 @@ pub(super) fn history(
             }
             Kind::Restore => {
                 if let Body::Restore(restore) = record.body()? {
-                    let event = RestoreEvent { moment: Moment::before(record), id: id_of(record), restore };
-                    let phases = [Phase::Before, Phase::Change, Phase::After];
-                    let phases = phases.map(|phase| Moment::at(record.order(), phase));
-                    collector.restore(event, record.at(), phases, backups.blobs());
+                    let moment = |phase| Moment::at(record.order(), phase);
+                    let event = RestoreEvent { moment: moment(Phase::Before), id: id_of(record), restore };
+                    collector.restore(event, record.at(), moment, backups.blobs());
                 }
             }
             Kind::Assistant | Kind::ToolResult | Kind::User => {
@@ -74,9 +77,10 @@ pub(super) fn history(
     for (number, entry) in journal.iter().enumerate() {
         let head = entry.head.as_ref().and_then(|head| session.record(head));
         let order = head.or_else(|| session.records().next_back()).map_or(0, RecordRef::order);
-        let phases = [Phase::Before, Phase::Change, Phase::After].map(|phase| Moment::restored(order, number, phase));
-        let event = RestoreEvent { moment: phases[0], id: entry.id.clone(), restore: entry.restore.clone() };
-        collector.restore(event, entry.at, phases, backups.own_blobs());
+        let moment = |phase| Moment::of_journal(order, number, phase);
+        let event =
+            RestoreEvent { moment: moment(Phase::Before), id: entry.id.clone(), restore: entry.restore.clone() };
+        collector.restore(event, entry.at, moment, backups.own_blobs());
     }
     collector.finish()
 }
@@ -89,6 +93,8 @@ struct Collector<'a> {
     calls: Vec<Call>,
     /// The last call of each id that has no result.
     open_calls: HashMap<String, usize>,
+    /// The last call of each id.
+    last_calls: HashMap<String, usize>,
     /// The message of each prompt that has a name of its own (Qwen Code).
     prompts: HashMap<String, usize>,
     /// Paths that are known from snapshots with the state after each change.
@@ -101,7 +107,6 @@ struct Collector<'a> {
 
 /// A tool call that may change files.
 struct Call {
-    id: String,
     moment: (usize, usize),
     message: RecordId,
     tool: String,
@@ -120,19 +125,6 @@ enum End {
 
 fn id_of(record: RecordRef<'_>) -> RecordId {
     RecordId(record.id().into_owned())
-}
-
-fn restored(version: &RestoredVersion, blobs: Option<&Path>) -> KnownVersion {
-    match (version, blobs) {
-        (RestoredVersion { link: Some(target), .. }, _) => Ok(FileVersion::Link(target.clone())),
-        (RestoredVersion { blob: Some(id), mode, .. }, Some(folder)) => {
-            Ok(FileVersion::File { content: FileContent::Copy(FileCopy::blob(folder, id, None)), mode: *mode })
-        }
-        (RestoredVersion { blob: Some(_), .. }, None) => {
-            Err(Unknown::Failed("the session is in no store with blobs".to_owned()))
-        }
-        (RestoredVersion { blob: None, link: None, .. }, _) => Ok(FileVersion::Absent),
-    }
 }
 
 impl Collector<'_> {
@@ -202,7 +194,8 @@ impl Collector<'_> {
             what,
         };
         let is_unchanged = file.extra.get("state").and_then(Value::as_str) == Some("unchanged");
-        let is_native =
+        // Other agents copy a file before they change it, and the change is in their records.
+        let is_change =
             self.session.dialect().name() == "native" && !file.extra.contains_key("version") && !is_unchanged;
         let after = match &file.after {
             After::Absent => FileVersion::Absent,
@@ -213,11 +206,13 @@ impl Collector<'_> {
             }
             After::Symlink(target) => FileVersion::Link(target.clone()),
             After::Unknown => {
-                // A backup from before the change, and the change itself is in the records.
                 let history = self.file(&path);
-                history.add_statement(fact(Phase::Before, What::Was(before)), update);
-                if is_native {
-                    // A snapshot of a change that does not say what came of it.
+                match update {
+                    true => history.add_first(fact(Phase::Before, What::Was(before))),
+                    false => history.add_latest(fact(Phase::Before, What::Was(before))),
+                }
+                if is_change {
+                    // It does not say what came of it.
                     history.add(fact(Phase::Change, What::Changed));
                 }
                 return;
@@ -229,11 +224,11 @@ impl Collector<'_> {
             history.has_text_only = true;
         }
         // Of several snapshots of one message, the oldest original and the newest hash count.
-        history.add_statement(fact(Phase::Before, What::Was(before)), true);
+        history.add_first(fact(Phase::Before, What::Was(before)));
         if !is_unchanged {
             history.add(fact(Phase::Change, What::Changed));
         }
-        history.add_statement(fact(Phase::After, What::Was(Ok(after))), false);
+        history.add_latest(fact(Phase::After, What::Was(Ok(after))));
     }
 
     fn before(&mut self, path: &ProjectPath, file: &FileState) -> KnownVersion {
@@ -254,7 +249,7 @@ impl Collector<'_> {
             }
             Before::Blob { id, hash } => match self.backups.blobs() {
                 Some(folder) => copied(FileCopy::blob(folder, id, hash.clone())),
-                None => Err(Unknown::Failed("the session is in no store with blobs".to_owned())),
+                None => Err(Unknown::Failed(NO_BLOBS.to_owned())),
             },
             Before::Failed(why) => {
                 Err(Unknown::Failed(why.clone().unwrap_or_else(|| "the agent could not copy it".to_owned())))
@@ -265,19 +260,25 @@ impl Collector<'_> {
 
     // Restores
 
-    fn restore(&mut self, event: RestoreEvent, at: Option<Timestamp>, phases: [Moment; 3], blobs: Option<&Path>) {
-        self.made_folders(&event.restore.folders, phases[1], &event.id);
+    fn restore(
+        &mut self,
+        event: RestoreEvent,
+        at: Option<Timestamp>,
+        moment: impl Fn(Phase) -> Moment,
+        blobs: Option<&Path>,
+    ) {
+        self.made_folders(&event.restore.folders, moment(Phase::Change), &event.id);
         let Restore { target, after_target, files, takes_back, .. } = &event.restore;
         let target = target.as_ref().and_then(|id| self.session.record(id));
         let target = target.map(|target| if *after_target { Moment::after(target) } else { Moment::before(target) });
         let tool = if takes_back.is_some() { "redo" } else { "undo" };
         for file in RestoredFile::read_all(files) {
             let is_done = matches!(file.action.as_str(), "restore" | "create" | "delete");
-            let root = self.history.root.clone();
-            let path = ProjectPath::in_project(&file.path, &root, &root).ok();
+            let root = &self.history.root;
+            let path = ProjectPath::in_project(&file.path, root, root).ok();
             let Some(path) = path.filter(|_| is_done) else { continue };
-            let fact = |phase: usize, what| Fact {
-                moment: phases[phase],
+            let fact = |phase, what| Fact {
+                moment: moment(phase),
                 record: event.id.clone(),
                 message: event.id.clone(),
                 tool: Some(tool.to_owned()),
@@ -287,17 +288,21 @@ impl Collector<'_> {
             };
             match (&file.versions, target) {
                 (Some((before, after)), _) => {
-                    let [before, after] = [before, after].map(|version| restored(version, blobs));
+                    let restored = |version| match blobs {
+                        Some(blobs) => Ok(FileVersion::restored(version, blobs)),
+                        None => Err(Unknown::Failed(NO_BLOBS.to_owned())),
+                    };
+                    let [before, after] = [before, after].map(restored);
                     let history = self.file(&path);
-                    history.add(fact(0, What::Was(before)));
-                    history.add(fact(1, What::Changed));
-                    history.add(fact(2, What::Was(after)));
+                    history.add(fact(Phase::Before, What::Was(before)));
+                    history.add(fact(Phase::Change, What::Changed));
+                    history.add(fact(Phase::After, What::Was(after)));
                 }
                 (None, Some(target)) => {
-                    self.file(&path).add(fact(1, What::Changed));
-                    self.old_restores.push((fact(2, What::Changed), path, target));
+                    self.file(&path).add(fact(Phase::Change, What::Changed));
+                    self.old_restores.push((fact(Phase::After, What::Changed), path, target));
                 }
-                (None, None) => self.file(&path).add(fact(1, What::Changed)),
+                (None, None) => self.file(&path).add(fact(Phase::Change, What::Changed)),
             }
         }
         self.history.restores.push(event);
@@ -318,9 +323,10 @@ impl Collector<'_> {
             if end == End::Open {
                 self.open_calls.insert(call.call_id.clone(), self.calls.len());
             }
+            self.last_calls.insert(call.call_id.clone(), self.calls.len());
             let moment = (record.order(), at);
-            let (id, message, tool, at) = (call.call_id.clone(), id_of(record), call.name.clone(), record.at());
-            self.calls.push(Call { id, moment, message, tool, at, input: input.clone(), note, end });
+            let (message, tool, at) = (id_of(record), call.name.clone(), record.at());
+            self.calls.push(Call { moment, message, tool, at, input: input.clone(), note, end });
         }
         for result in content.results.iter().filter(|result| !result.preliminary) {
             let Some(call) = self.open_calls.remove(&result.call_id).and_then(|at| self.calls.get_mut(at)) else {
@@ -338,7 +344,7 @@ impl Collector<'_> {
             }
         }
         for note in &content.notes {
-            let known = self.calls.iter_mut().rev().find(|call| call.id == note.call_id);
+            let known = self.last_calls.get(&note.call_id).and_then(|at| self.calls.get_mut(*at));
             known.into_iter().for_each(|call| call.note.get_or_insert_default().extend(note.about.clone()));
         }
     }

@@ -40,7 +40,7 @@ impl Moment {
 
     /// Right after everything that a record did, before anything was restored.
     pub(crate) fn after(record: RecordRef<'_>) -> Moment {
-        Moment::restored(record.order(), 0, Phase::Before)
+        Moment::of_journal(record.order(), 0, Phase::Before)
     }
 
     /// Before everything.
@@ -60,7 +60,7 @@ impl Moment {
     }
 
     /// At a restore from our journal: after everything of the last message that was there.
-    pub(super) fn restored(message: usize, number: usize, phase: Phase) -> Moment {
+    pub(super) fn of_journal(message: usize, number: usize, phase: Phase) -> Moment {
         Moment { message, call: CALLS + 1 + number.min(CALLS), phase }
     }
 }
@@ -116,19 +116,28 @@ enum OpenCalls {
 const NO_COPY: Unknown = Unknown::NotKept("no copy of it was kept");
 
 impl PathHistory {
-    /// Adds what a file was: in the place of an earlier statement of the same moment, or only if there is none.
-    pub(super) fn add_statement(&mut self, fact: Fact, is_update: bool) {
-        let is_same = |known: &&mut Fact| known.moment == fact.moment && matches!(known.what, What::Was(_));
-        let near = self.facts.partition_point(|known| known.moment < fact.moment);
-        match self.facts[near..].iter_mut().rev().find(is_same) {
-            Some(_) if is_update => {}
+    /// Adds what a file was, unless that is known of the same moment.
+    pub(super) fn add_first(&mut self, fact: Fact) {
+        if self.statement_at(fact.moment).is_none() {
+            self.add(fact);
+        }
+    }
+
+    /// Adds what a file was, in the place of what is known of the same moment.
+    pub(super) fn add_latest(&mut self, fact: Fact) {
+        match self.statement_at(fact.moment) {
             Some(known) => *known = fact,
             None => self.add(fact),
         }
     }
 
+    fn statement_at(&mut self, moment: Moment) -> Option<&mut Fact> {
+        let near = self.facts.partition_point(|known| known.moment < moment);
+        let is_same = |known: &&mut Fact| known.moment == moment && matches!(known.what, What::Was(_));
+        self.facts[near..].iter_mut().rev().find(is_same)
+    }
+
     pub(super) fn add(&mut self, fact: Fact) {
-        // Facts come almost in order: those of a message that was written later come first only in damaged files.
         let at = self.facts.partition_point(|known| known.moment <= fact.moment);
         self.facts.insert(at, fact);
     }

@@ -1,7 +1,10 @@
 //! What is at a path at one moment, as far as a session knows it.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use crate::model::error;
+use crate::model::record::RestoredVersion;
 use crate::session::backups::FileCopy;
 
 /// What is at a path at one moment.
@@ -53,6 +56,17 @@ impl FileVersion {
         FileVersion::File { content: FileContent::Rebuilt(FileCopy::bytes(bytes)), mode: None }
     }
 
+    /// The version that a restore record names; its content is a blob in this folder.
+    pub(crate) fn restored(version: &RestoredVersion, blobs: &Path) -> FileVersion {
+        match version {
+            RestoredVersion { link: Some(target), .. } => FileVersion::Link(target.clone()),
+            RestoredVersion { blob: Some(id), mode, .. } => {
+                FileVersion::File { content: FileContent::Copy(FileCopy::blob(blobs, id, None)), mode: *mode }
+            }
+            RestoredVersion { link: None, blob: None, .. } => FileVersion::Absent,
+        }
+    }
+
     /// The copy of its content, if there is one.
     pub(crate) fn copy(&self) -> Option<&FileCopy> {
         match self {
@@ -62,7 +76,7 @@ impl FileVersion {
     }
 
     /// The content of a regular file; `None` if no copy was kept, or it is no file.
-    pub fn bytes(&self) -> crate::model::error::Result<Option<Vec<u8>>> {
+    pub fn bytes(&self) -> error::Result<Option<Vec<u8>>> {
         let Some(copy) = self.copy() else { return Ok(None) };
         let mut bytes = Vec::new();
         copy.copy_to(&mut bytes)?;

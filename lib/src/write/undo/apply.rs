@@ -12,25 +12,20 @@ use std::io;
 use std::path::Path;
 
 use hashbrown::HashSet;
-use serde_json::Value;
 
 use super::on_disk::OnDisk;
 use super::pending::{self, Pending};
 use super::plan::{Action, Blocked, Head, Plan, PlannedChange, PlannedFile, Readiness};
+use super::record::record_in;
 use super::{Undo, journal};
-use crate::dialect;
 use crate::disk::worktree::Found;
 use crate::model::error::{At, Error, Result};
 use crate::model::project_path::ProjectPath;
-use crate::model::record::{Body, Kind, RecordId, Restore, RestoredFile, RestoredVersion};
-use crate::session::Session;
+use crate::model::record::{RecordId, Restore, RestoredFile, RestoredVersion};
 use crate::session::backups::FileCopy;
-use crate::session::read::open::ReadOptions;
-use crate::session::read::source::Source;
 use crate::view::files::{FileContent, FileVersion, JournalEntry};
 use crate::write::blobs::{Blobs, CopyError};
 use crate::write::recorder::Recorder;
-use crate::write::store::Store;
 
 /// A plan that was applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -246,7 +241,7 @@ impl Undo<'_> {
     /// Stages and swaps every file that is not swapped yet.
     fn change(&self, swaps: &mut [Swap], pending: &Pending) -> Result<()> {
         let id = &pending.operation;
-        for folder in pending.folders.iter().filter_map(|folder| self.place(folder)) {
+        for folder in pending.folders.iter().filter_map(|folder| ProjectPath::parse(folder).ok()) {
             self.tree.make_folder(&folder).at(&self.tree.name(&folder))?;
             self.tree.sync_folder(&folder).at(&self.tree.name(&folder))?;
         }
@@ -260,7 +255,7 @@ impl Undo<'_> {
             }
             swap.found = Some(disk.found);
             if !is_done {
-                if swap.found == Some(Found::Nothing) && swap.after != RestoredVersion::default() {
+                if swap.found == Some(Found::Nothing) && !swap.after.is_absent() {
                     self.make_folders_above(&swap.path)?;
                 }
                 self.stage(&swap.path, &swap.after, id)?;
@@ -268,7 +263,7 @@ impl Undo<'_> {
             }
         }
         // Files that go away make room first: on some systems `A` and `a` are one name.
-        waiting.sort_by_key(|at| swaps[*at].after.blob.is_some() || swaps[*at].after.link.is_some());
+        waiting.sort_by_key(|at| !swaps[*at].after.is_absent());
         for at in waiting {
             self.swap(&swaps[at], id)?;
         }
@@ -277,7 +272,7 @@ impl Undo<'_> {
 
     /// Removes folders that were made since, if they are empty now.
     fn remove_empty_folders(&self, pending: &Pending) {
-        for folder in pending.empty_folders.iter().filter_map(|folder| self.place(folder)) {
+        for folder in pending.empty_folders.iter().filter_map(|folder| ProjectPath::parse(folder).ok()) {
             // One that is not empty, or that is gone, stays as it is.
             drop(self.tree.remove_folder(&folder));
         }
@@ -301,9 +296,9 @@ impl Undo<'_> {
         if Some(tree.look(path).at(&place)?) != swap.found {
             return Err(Error::Changed(place));
         }
-        match swap.after.blob.is_some() || swap.after.link.is_some() {
-            true => tree.publish(path, id, swap.found == Some(Found::Nothing)).at(&place),
-            false => tree.remove(path).at(&place),
+        match swap.after.is_absent() {
+            true => tree.remove(path).at(&place),
+            false => tree.publish(path, id, swap.found == Some(Found::Nothing)).at(&place),
         }
     }
 
@@ -330,7 +325,7 @@ impl Undo<'_> {
             if self.is(&disk, &swap.before)? || !self.is(&disk, &swap.after)? {
                 continue;
             }
-            if swap.before != RestoredVersion::default() {
+            if !swap.before.is_absent() {
                 self.make_folders_above(&swap.path)?;
             }
             self.stage(&swap.path, &swap.before, &id)?;
@@ -343,7 +338,7 @@ impl Undo<'_> {
             self.swap(&back, &id)?;
         }
         self.sync_folders(swaps)?;
-        for folder in pending.folders.iter().rev().filter_map(|folder| self.place(folder)) {
+        for folder in pending.folders.iter().rev().filter_map(|folder| ProjectPath::parse(folder).ok()) {
             if self.tree.remove_folder(&folder).at(&self.tree.name(&folder))? {
                 self.tree.sync_folder(&folder).at(&self.tree.name(&folder))?;
             }
@@ -365,10 +360,7 @@ impl Undo<'_> {
 
     fn sync_folders(&self, swaps: &[Swap]) -> Result<()> {
         let mut synced: HashSet<Option<ProjectPath>> = HashSet::new();
-        for swap in swaps
-            .iter()
-            .filter(|swap| swap.found != Some(Found::Nothing) || swap.after != RestoredVersion::default())
-        {
+        for swap in swaps.iter().filter(|swap| swap.found != Some(Found::Nothing) || !swap.after.is_absent()) {
             if synced.insert(swap.path.folder()) {
                 match self.tree.sync_folder(&swap.path) {
                     // It was not made yet.
@@ -382,17 +374,12 @@ impl Undo<'_> {
 
     /// Whether a version is on disk.
     fn is(&self, disk: &OnDisk<'_>, version: &RestoredVersion) -> Result<bool> {
-        let content = |blob: &String| FileContent::Copy(FileCopy::blob(&self.blob_folder, blob, None));
-        disk.is(&match version {
-            RestoredVersion { link: Some(target), .. } => FileVersion::Link(target.clone()),
-            RestoredVersion { blob: Some(blob), mode, .. } => FileVersion::File { content: content(blob), mode: *mode },
-            RestoredVersion { .. } => FileVersion::Absent,
-        })
+        disk.is(&FileVersion::restored(version, &self.blob_folder))
     }
 
     /// The folders that files to create need, the outer ones first.
     fn missing_folders(&self, swaps: &[Swap]) -> Vec<String> {
-        let is_created = |swap: &&Swap| swap.found == Some(Found::Nothing) && swap.after != RestoredVersion::default();
+        let is_created = |swap: &&Swap| swap.found == Some(Found::Nothing) && !swap.after.is_absent();
         let mut missing = Vec::new();
         for swap in swaps.iter().filter(is_created) {
             let folders = std::iter::successors(swap.path.folder(), ProjectPath::folder);
@@ -404,73 +391,15 @@ impl Undo<'_> {
         missing
     }
 
-    fn place(&self, path: &str) -> Option<ProjectPath> {
-        ProjectPath::in_project(path, &self.root, &self.root).ok()
-    }
-
     fn swaps_of(&self, pending: &Pending) -> Result<Vec<Swap>> {
         let files = RestoredFile::read_all(pending.restore.get("files").unwrap_or_default());
         let changed = files.into_iter().filter_map(|file| Some((file.path, file.versions?)));
         let swap = |(path, (before, after)): (String, _)| {
             // A note that cannot be read whole is not carried out in part.
-            let path = self.place(&path).ok_or(Error::NotReady)?;
+            let path = ProjectPath::parse(&path).map_err(|_| Error::NotReady)?;
             Ok(Swap { path, before, after, found: None })
         };
         changed.map(swap).collect()
-    }
-
-    // What was done is noted
-
-    fn record(&self, pending: &Pending) -> Result<RecordId> {
-        self.record_for(self.session, pending)
-    }
-
-    fn record_for(&self, session: &Session, pending: &Pending) -> Result<RecordId> {
-        if !journal::is_ours(session) {
-            let entry = journal::entry(&pending.restore).ok_or(Error::NotReady)?;
-            journal::append(&self.disk, session, &self.store, &entry)?;
-            return Ok(entry.id);
-        }
-        let source = &session.source;
-        let store = Store::on(self.disk.clone(), source.dialect, &self.store, self.host.clone())?;
-        let mut recorder = store.resume_source(source, None)?;
-        let record = record_in(&mut recorder, pending)?;
-        recorder.close()?;
-        Ok(record)
-    }
-
-    /// Notes an operation that was interrupted, in its own session, unless that is done already.
-    fn record_again(&self, pending: &Pending) -> Result<()> {
-        if self.is_recorded(pending)? {
-            return Ok(());
-        }
-        let session = self.session_of(pending)?;
-        let left = pending.restore.get("from").and_then(Value::as_str);
-        // A conversation that went on since the crash stays where it is.
-        let is_there = session.head().is_some_and(|head| Some(&*head.id()) == left);
-        let moves_conversation = pending.moves_conversation && is_there;
-        self.record_for(&session, &Pending { moves_conversation, ..pending.clone() }).map(drop)
-    }
-
-    fn is_recorded(&self, pending: &Pending) -> Result<bool> {
-        let session = self.session_of(pending)?;
-        let is_it = |restore: &Restore| restore.operation.as_ref() == Some(&pending.operation);
-        let journal = journal::read(&session, &self.store)?;
-        if journal.iter().any(|entry| is_it(&entry.restore)) {
-            return Ok(true);
-        }
-        for record in session.records().filter(|record| record.kind() == Kind::Restore) {
-            if matches!(record.body()?, Body::Restore(restore) if is_it(&restore)) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn session_of(&self, pending: &Pending) -> Result<Session> {
-        let dialect = dialect::named(&pending.dialect).ok_or(Error::NotReady)?;
-        let source = Source::file(dialect, &pending.log);
-        self.disk.read_session(&source, &ReadOptions::plain((self.host.now)()))
     }
 }
 
@@ -487,16 +416,4 @@ fn is_changed(error: &Error) -> bool {
 /// Names the temporary files of taking an operation back.
 fn back_id(pending: &Pending) -> String {
     format!("{}-back", pending.operation)
-}
-
-fn record_in(recorder: &mut Recorder, pending: &Pending) -> Result<RecordId> {
-    let entry = journal::entry(&pending.restore).ok_or(Error::NotReady)?;
-    // The recorder notes which head it leaves.
-    let restore = Restore { from: None, ..entry.restore };
-    let entry = match (&pending.head, pending.moves_conversation) {
-        (Some(head), true) => recorder.restore(&RecordId(head.clone()), restore)?,
-        (None, true) => recorder.restore_to_start(restore)?,
-        (_, false) => recorder.record(Body::Restore(restore))?,
-    };
-    entry.id().cloned().ok_or(Error::NotReady)
 }

@@ -155,9 +155,9 @@ impl PlannedFile {
         }
     }
 
-    fn blocked(path: &ProjectPath, action: Action, state: Readiness, reason: impl Into<String>) -> PlannedFile {
+    fn blocked(path: &str, action: Action, state: Readiness, reason: impl Into<String>) -> PlannedFile {
         let reason = Some(reason.into());
-        PlannedFile { path: path.to_string(), action, state, reason, is_rebuilt: false, change: None }
+        PlannedFile { path: path.to_owned(), action, state, reason, is_rebuilt: false, change: None }
     }
 }
 
@@ -226,14 +226,9 @@ impl Undo<'_> {
             .refused
             .iter()
             .filter(|(_, refused)| target.takes_back.is_none() && refused.last >= moment);
-        files.extend(refused.map(|(path, refused)| PlannedFile {
-            path: path.clone(),
-            action: Action::Restore,
-            state: Readiness::Refused,
-            reason: Some(refused.why.to_owned()),
-            is_rebuilt: false,
-            change: None,
-        }));
+        files.extend(
+            refused.map(|(path, refused)| PlannedFile::blocked(path, Action::Restore, Readiness::Refused, refused.why)),
+        );
         files
     }
 
@@ -244,7 +239,7 @@ impl Undo<'_> {
             by_name.entry(file.path.to_lowercase()).or_default().push(at);
         }
         let identity = |at: usize| {
-            let path = ProjectPath::in_project(&files[at].path, &self.root, &self.root).ok()?;
+            let path = ProjectPath::parse(&files[at].path).ok()?;
             match self.tree.look(&path).ok()? {
                 Found::File { stamp, .. } => Some(stamp.identity),
                 _ => None,
@@ -267,10 +262,13 @@ impl Undo<'_> {
     fn file(&self, path: &ProjectPath, history: &PathHistory, moment: Moment) -> PlannedFile {
         let disk = match OnDisk::look(&*self.tree, path) {
             Ok(disk) => disk,
-            Err(error) => return PlannedFile::blocked(path, Action::Restore, Readiness::Failed, error.to_string()),
+            Err(error) => {
+                return PlannedFile::blocked(path.as_str(), Action::Restore, Readiness::Failed, error.to_string());
+            }
         };
-        self.judged(path, history, moment, &disk)
-            .unwrap_or_else(|error| PlannedFile::blocked(path, Action::Restore, Readiness::Failed, error.to_string()))
+        self.judged(path, history, moment, &disk).unwrap_or_else(|error| {
+            PlannedFile::blocked(path.as_str(), Action::Restore, Readiness::Failed, error.to_string())
+        })
     }
 
     fn judged(
@@ -283,10 +281,10 @@ impl Undo<'_> {
         let wanted = match self.wanted(history, moment, disk) {
             Ok(wanted) => wanted,
             Err(Unknown::NotKept(why)) => {
-                return Ok(PlannedFile::blocked(path, Action::Restore, Readiness::Unproven, why));
+                return Ok(PlannedFile::blocked(path.as_str(), Action::Restore, Readiness::Unproven, why));
             }
             Err(Unknown::Failed(why)) => {
-                return Ok(PlannedFile::blocked(path, Action::Restore, Readiness::Failed, why));
+                return Ok(PlannedFile::blocked(path.as_str(), Action::Restore, Readiness::Failed, why));
             }
         };
         let action = match (&disk.found, &wanted) {
@@ -297,9 +295,14 @@ impl Undo<'_> {
         };
         match &disk.found {
             Found::Folder => {
-                return Ok(PlannedFile::blocked(path, action, Readiness::Refused, "a folder has taken its place"));
+                return Ok(PlannedFile::blocked(
+                    path.as_str(),
+                    action,
+                    Readiness::Refused,
+                    "a folder has taken its place",
+                ));
             }
-            Found::Other(why) => return Ok(PlannedFile::blocked(path, action, Readiness::Refused, *why)),
+            Found::Other(why) => return Ok(PlannedFile::blocked(path.as_str(), action, Readiness::Refused, *why)),
             Found::Nothing | Found::File { .. } | Found::Link(_) => {}
         }
         let mut file = PlannedFile {
@@ -318,7 +321,7 @@ impl Undo<'_> {
         if let Some(copy) = wanted.copy()
             && let Err(error) = copy.copy_to(&mut std::io::sink())
         {
-            return Ok(PlannedFile::blocked(path, action, Readiness::Failed, error.to_string()));
+            return Ok(PlannedFile::blocked(path.as_str(), action, Readiness::Failed, error.to_string()));
         }
         let expected = history.possibly_now();
         let mut is_expected = false;
