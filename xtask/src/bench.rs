@@ -69,7 +69,7 @@ fn list(home: &Path, measured: &Measured) -> Outcome {
         list.rss_mib
     );
     let ends = measured.seconds("limit: both ends of every file");
-    let newest = timed(&ours(home, &["show", "@", "--last", "1"]))?;
+    let newest = timed(&ours(home, &["show", "@", "--all", "--last", "1"]))?;
     println!(
         "| find the newest session and show its last message, process included | {ends:.3} s (both ends of each) | | {:.3} s | {:.2} × the limit's time | {} MiB |",
         newest.seconds,
