@@ -2,9 +2,12 @@
 //!
 //! Names come from logs and the files from anybody: a name that is no hash is refused, and bytes that do not have it are an error.
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
+
+use zstd::zstd_safe::DCtx;
 
 use crate::model::error::{At, Error, Result};
 use crate::model::regular_file::{self, Links};
@@ -44,36 +47,63 @@ pub fn get(folder: &Path, name: &str) -> Result<Vec<u8>> {
 /// written is not the blob: only at its end is it known whether its bytes have its name.
 pub fn copy_to(folder: &Path, name: &str, to: &Path, writer: &mut dyn Write) -> Result<u64> {
     let path = path_of(folder, name)?;
-    let mut blob = open(&path)?;
-    let (mut hasher, mut length, mut piece) = (blake3::Hasher::new(), 0, vec![0; PIECE_BYTES]);
+    let (packed, packed_bytes) = open_packed(&path)?;
+    UNPACKER.with_borrow_mut(|unpacker| {
+        let blob = zstd::stream::Decoder::with_context(packed, unpacker);
+        copy_checked(blob, packed_bytes, name, &path, to, writer)
+    })
+}
+
+fn copy_checked(
+    mut blob: impl Read,
+    packed_bytes: u64,
+    name: &str,
+    path: &Path,
+    to: &Path,
+    writer: &mut dyn Write,
+) -> Result<u64> {
+    // Filling a large piece with zeros takes longer than unpacking a small blob.
+    let piece_bytes = (packed_bytes as usize).saturating_mul(4).clamp(4096, PIECE_BYTES);
+    let (mut hasher, mut length, mut piece) = (blake3::Hasher::new(), 0, vec![0; piece_bytes]);
     loop {
         let read = match blob.read(&mut piece) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            read => read.at(&path)?,
+            read => read.at(path)?,
         };
         if read == 0 {
             break;
         }
         length += read as u64;
-        regular_file::check_length(&path, length, BLOB_LIMIT_BYTES)?;
+        regular_file::check_length(path, length, BLOB_LIMIT_BYTES)?;
         hasher.update(&piece[..read]);
         writer.write_all(&piece[..read]).at(to)?;
     }
     if hasher.finalize().to_hex().as_str() != name {
         let why = "damaged: its bytes do not have its name";
-        return Err(io::Error::new(io::ErrorKind::InvalidData, why)).at(&path);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why)).at(path);
     }
     Ok(length)
 }
 
+thread_local! {
+    /// Creating one takes longer than unpacking a small blob.
+    static UNPACKER: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+}
+
 /// Opens the file of a blob. Its bytes are checked only by those who read all of them.
 pub(crate) fn open(path: &Path) -> Result<zstd::stream::Decoder<'static, BufReader<File>>> {
+    zstd::stream::Decoder::with_buffer(open_packed(path)?.0).at(path)
+}
+
+/// The packed bytes, and how many they are.
+fn open_packed(path: &Path) -> Result<(BufReader<File>, u64)> {
     let (file, metadata) = regular_file::open(path, Links::Refuse)?;
     regular_file::check_length(path, metadata.len(), BLOB_LIMIT_BYTES)?;
     if metadata.len() == 0 {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).at(path);
     }
-    zstd::stream::Decoder::new(file).at(path)
+    let buffer_bytes = usize::try_from(metadata.len()).map_or(PIECE_BYTES, |bytes| bytes.min(PIECE_BYTES));
+    Ok((BufReader::with_capacity(buffer_bytes, file), metadata.len()))
 }
 
 #[cfg(test)]

@@ -49,7 +49,11 @@ impl<'t> OnDisk<'t> {
     pub(super) fn copy_to(&self, out: &mut dyn Write) -> Result<()> {
         let place = self.tree.name(self.path);
         let file = self.tree.open(self.path).at(&place)?;
-        io::copy(&mut BufReader::with_capacity(PIECE_BYTES, file), out).at(&place).map(drop)
+        // A small file needs no large buffer, which is filled with zeros first.
+        let length = if let Found::File { stamp, .. } = &self.found { stamp.length } else { 0 };
+        let buffer_bytes =
+            usize::try_from(length).map_or(PIECE_BYTES, |length| length.saturating_add(1).min(PIECE_BYTES));
+        io::copy(&mut BufReader::with_capacity(buffer_bytes, file), out).at(&place).map(drop)
     }
 
     /// Whether this is a version, as far as the version is known.
