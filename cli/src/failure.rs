@@ -130,6 +130,7 @@ impl From<scrollback::model::Error> for Failure {
             }
             Error::CopiedWhole => "leave out the record, or run `scrollback fork SESSION#RECORD` to copy one branch",
             Error::InvalidName { .. } => "use letters, digits, -, _ and ., or leave out the id to get a new one",
+            Error::InvalidCopy(_) => "run `scrollback doctor SESSION` for details",
             Error::CannotCreate { .. } => {
                 "choose the place with --project DIR or --jid JID; native accepts every directory"
             }
@@ -203,6 +204,7 @@ pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
         | Error::Exists(_) => FailureKind::Usage,
         Error::Io { .. }
         | Error::NotAFile(_)
+        | Error::InvalidCopy(_)
         | Error::ForeignTrash(_)
         | Error::PartlyRemoved(_)
         | Error::Changed(_)

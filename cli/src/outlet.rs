@@ -72,8 +72,8 @@ pub(crate) struct Secrets {
 
 impl Secrets {
     pub(crate) fn new(ctx: &Ctx) -> Result<Secrets, Failure> {
-        let is_told = !ctx.is_redacting() && !ctx.is_not_redacting();
-        let redactor = is_told.then(|| redaction::for_reading(ctx)).transpose()?;
+        let is_counted = !ctx.is_redacting() && !ctx.is_not_redacting();
+        let redactor = is_counted.then(|| redaction::for_reading(ctx)).transpose()?;
         Ok(Secrets { redactor, calls: SensitiveCalls::new(), count: 0 })
     }
 

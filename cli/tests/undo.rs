@@ -217,6 +217,86 @@ fn force_overwrites_and_keeps_what_it_overwrites() {
     assert_eq!(desk.file("tides.txt").as_deref(), Some("mine\n"));
 }
 
+/// The edit is a person's: whatever is forced, it can be had again.
+#[test]
+fn what_a_forced_redo_overwrites_comes_back_with_undo() {
+    let desk = Desk::new();
+    assert_eq!(desk.env.run(&["undo", "s1#u1", "--yes"]).code, 0);
+    fs::write(desk.env.work().join("tides.txt"), "mine\n").unwrap();
+    assert_eq!(desk.env.run(&["redo", "s1", "--yes"]).code, 1);
+    assert_eq!(desk.env.run(&["redo", "s1", "--yes", "--force"]).code, 0);
+    assert_eq!(desk.file("tides.txt").as_deref(), Some("04:12\n"));
+    assert_eq!(desk.env.run(&["undo", "s1", "--yes"]).code, 0);
+    assert_eq!(desk.env.run(&["undo", "s1", "--yes"]).code, 0);
+    assert_eq!(desk.file("tides.txt").as_deref(), Some("mine\n"));
+}
+
+#[test]
+fn what_was_left_out_is_named_when_there_is_nothing_else_to_undo() {
+    let desk = Desk::new();
+    fs::write(desk.env.work().join("tides.txt"), "mine\n").unwrap();
+    assert_eq!(desk.env.run(&["undo", "s1#u1", "--yes", "--skip-conflicts"]).code, 0);
+    assert_snapshot!(desk.run(&["undo", "s1", "--yes"]), @"
+    [exit 0]
+    Nothing else to undo: the last undo left out tides.txt. Run `scrollback redo s1`, then `undo` again.
+    ");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_change_of_permissions_and_the_task_list_are_shown() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::new();
+    let log = fs::read_to_string(&desk.log).unwrap();
+    let tracked = "\"originalContent\":\"03:10\\n\"";
+    assert!(log.contains(tracked), "{log}");
+    let same = log.replace(tracked, "\"originalContent\":\"04:12\\n\",\"mode\":420,\"modeAfter\":493");
+    fs::write(&desk.log, same).unwrap();
+    fs::set_permissions(desk.env.work().join("tides.txt"), fs::Permissions::from_mode(0o755)).unwrap();
+    assert_snapshot!(desk.run(&["undo", "s1#u1", "--dry-run"]), @"
+    Restore files to before u1 “Fix the tide table.”:
+      delete   notes/new.txt
+      restore  tides.txt      mode 755 → 644
+      the conversation continues from the start
+    --- a/notes/new.txt
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -see tides
+    [exit 0]
+    ");
+    assert_snapshot!(desk.run(&["undo", "s1", "--to", "u2", "--dry-run"]), @"
+    Restore files to after u2 “Add a note.”:
+      delete  notes/new.txt
+      the conversation continues from u2
+      task list: 1 open, 0 done
+    --- a/notes/new.txt
+    +++ /dev/null
+    @@ -1 +0,0 @@
+    -see tides
+    [exit 0]
+    ");
+}
+
+#[test]
+fn a_session_that_was_just_written_to_is_told() {
+    let desk = Desk::new();
+    let log = fs::read_to_string(&desk.log).unwrap();
+    fs::write(&desk.log, log.replace("T10:03:", "T11:59:")).unwrap();
+    let plan = desk.env.run(&["undo", "s1", "--dry-run"]);
+    assert!(plan.err.contains("another program may still be writing"), "{}", plan.all());
+}
+
+#[test]
+fn doctor_names_contents_that_are_gone() {
+    let desk = Desk::new();
+    assert_eq!(desk.env.run(&["undo", "s1#u1", "--yes"]).code, 0);
+    assert_eq!(desk.env.run(&["doctor", "s1"]).code, 0);
+    fs::remove_dir_all(desk.log.ancestors().nth(3).unwrap().join("blobs")).unwrap();
+    let examined = desk.env.run(&["doctor", "s1"]);
+    assert_eq!(examined.code, 1, "{}", examined.all());
+    assert!(examined.out.contains("a content of \"tides.txt\" is not in the store"), "{}", examined.all());
+}
+
 #[test]
 fn files_only_leaves_the_conversation_where_it_is() {
     let desk = Desk::new();

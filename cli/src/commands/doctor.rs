@@ -168,11 +168,12 @@ impl Report {
             examined.issues.retain(|issue| issue.kind != IssueKind::MissingCwd);
         }
         let beyond = session.issue_count() - session.issues().len() as u64;
-        self.has_errors |= session.has_errors() || invalid(&examined).next().is_some();
+        let has_errors = session.has_errors() || examined.issues.iter().any(|issue| issue.severity == Severity::Error);
+        self.has_errors |= has_errors || invalid(&examined).next().is_some();
         let (sessions, records, damaged) = self.dialects.entry(examined.dialect.clone()).or_default();
         *sessions += 1;
         *records += examined.records;
-        *damaged += usize::from(session.has_errors());
+        *damaged += usize::from(has_errors);
         let version = session.agent_version().unwrap_or_default().to_owned();
         for (kind, count) in session.unknown_kinds() {
             *self.unknown.entry((examined.dialect.clone(), version.clone(), kind.to_owned())).or_default() += count;

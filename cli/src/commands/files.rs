@@ -6,10 +6,12 @@ use std::process::ExitCode;
 use scrollback::dialect;
 use scrollback::model::{ProjectPath, quoted};
 use scrollback::session::RecordRef;
-use scrollback::view::files::{ChangeAction, ChangeRow, FileHistory, FileRow, FileVersion, KnownVersion, Unknown};
+use scrollback::view::files::{
+    ChangeAction, ChangeRow, FileHistory, FileRow, FileVersion, KnownVersion, kind_change, unified_diff,
+};
 use scrollback::view::find::SessionName;
 use scrollback::view::tool_view::size_text;
-use scrollback::write::{Store, file_history, is_undo_interrupted, unified_diff};
+use scrollback::write::{Store, file_history, is_undo_interrupted};
 use serde::Serialize;
 
 use crate::args::Global;
@@ -77,6 +79,7 @@ pub(crate) fn run(args: &FilesArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
         let what = "an undo of this project was interrupted; the next `undo` or `redo` finishes it or takes it back";
         ctx.caution("interrupted", what)?;
     }
+    restore_plan::print_gaps(&history, ctx)?;
     let path = args.path.as_deref().map(|path| find(&history, path, &writable, ctx)).transpose()?;
     match (&args.at, &args.diff, path) {
         (Some(record), _, Some(path)) => print_content(&history, path, name::record(&writable.session, record)?, ctx),
@@ -228,7 +231,11 @@ fn print_content(
         version => history.content(path, &version)?.ok_or_else(|| not_kept(path, "only its hash was recorded"))?,
     };
     let mut secrets = Secrets::new(ctx)?;
-    secrets.count_all(&bytes);
+    // Looking for secrets takes long, and they are texts.
+    let is_text = !bytes.contains(&0) && std::str::from_utf8(&bytes).is_ok();
+    if is_text {
+        secrets.count_all(&bytes);
+    }
     let bytes = match &ctx.mask {
         Some(mask) if mask.is_sensitive_file(path.as_str()) => {
             (mask.placeholder("file", &String::from_utf8_lossy(&bytes)) + "\n").into_bytes()
@@ -242,10 +249,7 @@ fn print_content(
 }
 
 fn known(path: &ProjectPath, version: KnownVersion) -> Result<FileVersion, Failure> {
-    version.map_err(|unknown| match unknown {
-        Unknown::NotKept(why) => not_kept(path, why),
-        Unknown::Failed(why) => not_kept(path, &why),
-    })
+    version.map_err(|unknown| not_kept(path, unknown.why()))
 }
 
 fn not_kept(path: &ProjectPath, why: &str) -> Failure {
@@ -288,11 +292,13 @@ fn print_diff(
     }
     let mut left = usize::MAX;
     for FileDiff { path, diff, reason } in &diffs {
-        let text = match (diff, reason) {
-            (Some(diff), _) => restore_plan::coloured(diff, usize::MAX, &mut left, ctx.paint()),
-            (None, reason) => format!("{}: {}", clean::line(path), clean::line(reason.as_deref().unwrap_or_default())),
-        };
-        ctx.line(text.trim_end())?;
+        if let Some(reason) = reason {
+            ctx.line(&format!("{}: {}", clean::line(path), clean::line(reason)))?;
+        }
+        if let Some(diff) = diff {
+            let text = restore_plan::coloured(diff, usize::MAX, &mut left, ctx.paint());
+            ctx.line(text.trim_end())?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -303,7 +309,7 @@ struct FileDiff {
     path: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<String>,
-    /// Why there is no difference to show.
+    /// Why there is no difference to show, or what differs beside the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
 }
@@ -315,7 +321,7 @@ fn diff(
     after: Option<KnownVersion>,
     ctx: &Ctx,
 ) -> Option<FileDiff> {
-    let told = |diff: Option<String>, reason: Option<&str>| {
+    let row = |diff: Option<String>, reason: Option<&str>| {
         let path = ctx.shown(path.as_str()).into_owned();
         Some(FileDiff { path, diff, reason: reason.map(str::to_owned) })
     };
@@ -323,13 +329,18 @@ fn diff(
         return None;
     }
     if ctx.mask.as_ref().is_some_and(|mask| mask.is_sensitive_file(path.as_str())) {
-        return told(None, Some("it holds secrets"));
+        return row(None, Some("it holds secrets"));
     }
-    let text = |version: Option<KnownVersion>| -> Result<String, String> {
+    let kind = match (&before, &after) {
+        (Some(Ok(before)), Some(Ok(after))) => kind_change(before, after),
+        _ => None,
+    };
+    let kind = kind.map(|kind| ctx.shown(&kind).into_owned());
+    let text = |version: Option<KnownVersion>| -> Result<Option<String>, String> {
         let version = known(path, version.unwrap_or(Ok(FileVersion::Absent))).map_err(|failure| failure.message)?;
         let bytes = match version {
-            FileVersion::Absent => Vec::new(),
-            FileVersion::Link(target) => format!("link to {target}\n").into_bytes(),
+            // A link is told by its kind.
+            FileVersion::Absent | FileVersion::Link(_) => return Ok(None),
             version => history
                 .content(path, &version)
                 .map_err(|error| error.to_string())?
@@ -338,14 +349,14 @@ fn diff(
         if bytes.len() > DIFF_LIMIT_BYTES {
             return Err("it is too large to compare".to_owned());
         }
-        String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())
+        String::from_utf8(bytes).map(Some).map_err(|_| "it is not text".to_owned())
     };
     match (text(before), text(after)) {
-        (Ok(before), Ok(after)) if before == after => None,
-        (Ok(before), Ok(after)) => match unified_diff(path.as_str(), &before, &after) {
-            Some(diff) => told(Some(ctx.shown(&diff).into_owned()), None),
-            None => told(None, Some("it is not text")),
+        (Ok(before), Ok(after)) if before == after => kind.and_then(|kind| row(None, Some(&kind))),
+        (Ok(before), Ok(after)) => match unified_diff(path.as_str(), before.as_deref(), after.as_deref()) {
+            Some(diff) => row(Some(ctx.shown(&diff).into_owned()), kind.as_deref()),
+            None => row(None, Some("it is not text")),
         },
-        (Err(why), _) | (_, Err(why)) => told(None, Some(&ctx.shown(&why))),
+        (Err(why), _) | (_, Err(why)) => row(None, Some(&ctx.shown(&why))),
     }
 }

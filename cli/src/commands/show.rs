@@ -138,7 +138,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
 
 /// Prints the course of the task list.
 fn todos(session: &Session, branch: &Branch<'_>, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let steps = todo_course::steps(branch)?;
+    let steps = scrollback::view::todo_course::steps(branch)?;
     if ctx.json {
         ctx.print_json(&steps)?;
     } else if steps.is_empty() {

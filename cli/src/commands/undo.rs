@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use scrollback::model::{Error, RecordId, Todo};
 use scrollback::view::find::SessionName;
-use scrollback::write::{Applied, Blocked, Goal, Plan, Recovered, Scope, Undo, UndoHead};
+use scrollback::write::{Applied, Blocked, Goal, Plan, Recovered, Scope, Undo, UndoHead, Warning};
 use serde::Serialize;
 
 use super::FOUND_PROBLEMS;
@@ -180,6 +180,23 @@ fn open<'w>(writable: &'w Writable, how: &HowArgs, ctx: &Ctx) -> Result<Undo<'w>
     })
 }
 
+/// What came of a plan.
+enum Outcome {
+    /// There is nothing to restore.
+    Empty,
+    /// It was only to be shown.
+    Shown,
+    /// A file is not ready.
+    Blocked,
+    /// Of files that are not ready all were left out, and there is no other.
+    AllLeftOut,
+    /// Nobody agreed, or the conversation cannot go back.
+    Refused(Failure),
+    /// Somebody changed this file meanwhile.
+    Overtaken(PathBuf),
+    Applied(Applied),
+}
+
 fn restore(
     writable: &Writable,
     goal: &Goal,
@@ -191,59 +208,98 @@ fn restore(
     let is_moved = how.conversation || (undo.is_noted_in_session() && !how.files_only);
     let scope = if is_moved { Scope::Conversation } else { Scope::FilesOnly };
     let plan = undo.plan(goal, scope)?;
-    let blocked = match (how.force, how.skip_conflicts) {
-        (true, _) => Blocked::Force,
-        (false, true) => Blocked::Skip,
-        (false, false) => Blocked::Stop,
-    };
-    if plan.is_empty() {
-        print_answer(&undo, &plan, None, ctx)?;
-        return nothing_to_do(&undo, &plan, ctx);
-    }
-    if !ctx.json {
+    if !ctx.json && !plan.is_empty() {
         // Whoever has agreed already wants to know what, not each line of it.
         let text = restore_plan::text(&undo, &plan, !how.yes, ctx);
         ctx.line(text.trim_end())?;
         // Notes come after it, also where both outputs are one terminal.
         ctx.end_page()?;
     }
-    if let Err(refused) = check_rewind(writable, &undo, &plan) {
-        print_answer(&undo, &plan, None, ctx)?;
-        return Err(refused);
-    }
-    let is_ready = plan.is_ready(blocked);
-    if how.dry_run || !is_ready {
-        print_answer(&undo, &plan, None, ctx)?;
-        if !is_ready {
+    print_cautions(&undo, ctx)?;
+    let outcome = carry_out(writable, &undo, &plan, how, ctx)?;
+    let applied = if let Outcome::Applied(applied) = &outcome { Some(applied) } else { None };
+    print_answer(&undo, &plan, applied, ctx)?;
+    match outcome {
+        Outcome::Empty => nothing_to_do(&undo, &plan, how, ctx),
+        Outcome::Shown => Ok(ExitCode::SUCCESS),
+        Outcome::Blocked => {
             let force =
                 if plan.is_ready(Blocked::Force) { "; --force overwrites them and keeps what they were" } else { "" };
             ctx.note(&format!(
                 "Nothing was changed. --skip-conflicts leaves out the files that are not ready{force}."
             ))?;
+            Ok(ExitCode::from(FOUND_PROBLEMS))
         }
-        return Ok(if is_ready { ExitCode::SUCCESS } else { ExitCode::from(FOUND_PROBLEMS) });
-    }
-    if plan.changes(blocked) == 0 && plan.head.is_none() {
-        print_answer(&undo, &plan, None, ctx)?;
-        ctx.note("Nothing was changed: no file is ready.")?;
-        return Ok(ExitCode::from(FOUND_PROBLEMS));
-    }
-    if !how.yes && !is_agreed(&plan, blocked, ctx)? {
-        print_answer(&undo, &plan, None, ctx)?;
-        return Err(Failure::new(FailureKind::Usage, "nothing was changed").hint("answer y, or add --yes"));
-    }
-    let applied = match undo.apply(&plan, blocked) {
-        Err(Error::Changed(path)) => {
-            print_answer(&undo, &plan, None, ctx)?;
+        Outcome::AllLeftOut => {
+            ctx.note("Nothing was changed: no file is ready.")?;
+            Ok(ExitCode::from(FOUND_PROBLEMS))
+        }
+        Outcome::Refused(failure) => Err(failure),
+        Outcome::Overtaken(path) => {
             let path = clean::line(&path.to_string_lossy()).into_owned();
             ctx.note(&format!("Nothing was changed: {path} was changed meanwhile."))?;
-            return Ok(ExitCode::from(FOUND_PROBLEMS));
+            Ok(ExitCode::from(FOUND_PROBLEMS))
         }
+        Outcome::Applied(applied) => print_done(writable, &plan, &applied, how, global, ctx),
+    }
+}
+
+/// Says what the plan cannot know.
+fn print_cautions(undo: &Undo<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
+    if undo.is_in_use() {
+        warnings::print(&[Warning::InUse], ctx)?;
+    }
+    restore_plan::print_gaps(undo.history(), ctx)?;
+    if let Some(record) = undo.unmoved_conversation() {
+        let (session, record) = (undo.session().id().to_string(), record.to_string());
+        let what = format!(
+            "the last undo restored files and was interrupted before the conversation went back; run `scrollback rewind {}#{}`",
+            clean::line(&session),
+            clean::line(&record)
+        );
+        ctx.caution("interrupted", &what)?;
+    }
+    Ok(())
+}
+
+/// Applies a plan, if it is ready and somebody agrees.
+fn carry_out(
+    writable: &Writable,
+    undo: &Undo<'_>,
+    plan: &Plan,
+    how: &HowArgs,
+    ctx: &mut Ctx,
+) -> Result<Outcome, Failure> {
+    let blocked = match (how.force, how.skip_conflicts) {
+        (true, _) => Blocked::Force,
+        (false, true) => Blocked::Skip,
+        (false, false) => Blocked::Stop,
+    };
+    if plan.is_empty() {
+        return Ok(Outcome::Empty);
+    }
+    if let Err(refused) = check_rewind(writable, undo, plan) {
+        return Ok(Outcome::Refused(refused));
+    }
+    if !plan.is_ready(blocked) {
+        return Ok(Outcome::Blocked);
+    }
+    if how.dry_run {
+        return Ok(Outcome::Shown);
+    }
+    if plan.changes(blocked) == 0 && plan.head.is_none() {
+        return Ok(Outcome::AllLeftOut);
+    }
+    if !how.yes && !is_agreed(plan, blocked, ctx)? {
+        let failure = Failure::new(FailureKind::Usage, "nothing was changed");
+        return Ok(Outcome::Refused(failure.hint("answer y, or add --yes")));
+    }
+    let applied = match undo.apply(plan, blocked) {
+        Err(Error::Changed(path)) => return Ok(Outcome::Overtaken(path)),
         applied => applied?,
     };
-    move_conversation(writable, &undo, &plan, ctx)?;
-    print_answer(&undo, &plan, Some(&applied), ctx)?;
-    say_what_was_done(writable, &plan, &applied, how, global, ctx)
+    move_conversation(writable, undo, plan, ctx)?;
+    Ok(Outcome::Applied(applied))
 }
 
 fn is_agreed(plan: &Plan, blocked: Blocked, ctx: &mut Ctx) -> Result<bool, Failure> {
@@ -283,8 +339,25 @@ fn move_conversation(writable: &Writable, undo: &Undo<'_>, plan: &Plan, ctx: &mu
     warnings::print(&rewound.warnings, ctx)
 }
 
-fn nothing_to_do(undo: &Undo<'_>, plan: &Plan, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+fn nothing_to_do(undo: &Undo<'_>, plan: &Plan, how: &HowArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let session = clean::line(plan.session.as_str()).into_owned();
+    if let Some(root) = &how.root {
+        let root = root.display().to_string();
+        ctx.note(&format!("Only {} was looked at.", clean::line(&root)))?;
+    }
+    let left_out = undo.left_out();
+    if let (false, Some(first)) = (plan.is_redo, left_out.first()) {
+        let first = ctx.shown(first).into_owned();
+        let more = match left_out.len() {
+            1 => String::new(),
+            count => format!(" and {}", plural(count as u64 - 1, "more file")),
+        };
+        let first = clean::line(&first).into_owned();
+        ctx.note(&format!(
+            "Nothing else to undo: the last undo left out {first}{more}. Run `scrollback redo {session}`, then `undo` again."
+        ))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if plan.is_redo {
         ctx.note("Nothing to redo: there is no undo that was not taken back, or the agent has changed files since.")?;
         return Ok(ExitCode::SUCCESS);
@@ -303,7 +376,7 @@ fn nothing_to_do(undo: &Undo<'_>, plan: &Plan, ctx: &mut Ctx) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
-fn say_what_was_done(
+fn print_done(
     writable: &Writable,
     plan: &Plan,
     applied: &Applied,
@@ -311,6 +384,8 @@ fn say_what_was_done(
     global: &Global,
     ctx: &mut Ctx,
 ) -> Result<ExitCode, Failure> {
+    let warnings: Vec<Warning> = applied.warnings.iter().copied().filter(|it| *it != Warning::InUse).collect();
+    warnings::print(&warnings, ctx)?;
     if ctx.json {
         return Ok(ExitCode::SUCCESS);
     }
@@ -323,7 +398,9 @@ fn say_what_was_done(
     let store = if ctx.demo { Some(ctx.home.data()) } else { global.store.clone() };
     let options = [("--root", how.root.as_ref()), ("--store", store.as_ref())];
     let typed = options.iter().filter_map(|(option, path)| Some(format!(" {option} {}", path.as_ref()?.display())));
-    let again = clean::line(&typed.collect::<String>()).into_owned();
+    // Another agent's conversation moves only if that is typed.
+    let conversation = if how.conversation { " --conversation" } else { "" };
+    let again = clean::line(&(typed.collect::<String>() + conversation)).into_owned();
     ctx.note(&format!("Run `scrollback {back} {session}{again}` to take it back."))?;
     if plan.head.is_some() {
         resume::print_resume_line(writable.resumable(&id), ctx)?;
@@ -342,7 +419,7 @@ fn print_answer(undo: &Undo<'_>, plan: &Plan, applied: Option<&Applied>, ctx: &m
         reason: file.reason.as_deref(),
         rebuilt: file.is_rebuilt,
         // After the change there is no difference.
-        diff: applied.is_none().then(|| restore_plan::diff(undo, file, ctx)).flatten(),
+        diff: applied.is_none().then(|| restore_plan::whole_diff(undo, file, ctx)).flatten(),
     });
     let answer = Answer {
         session: plan.session.to_string(),

@@ -1,11 +1,13 @@
 //! The plan of an undo as text: a line for each file, then the differences.
 
+use scrollback::view::files::FileHistory;
 use scrollback::write::{Action, Plan, PlannedFile, Readiness, Undo, UndoHead};
 
 use super::plural;
 use super::short_ids::ShortIds;
 use super::table::{Cell, Column, Table};
 use crate::ctx::Ctx;
+use crate::failure::Failure;
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
 
@@ -29,7 +31,7 @@ pub(crate) fn text(undo: &Undo<'_>, plan: &Plan, has_diffs: bool, ctx: &Ctx) -> 
         let (word, brush) = label(file);
         let path = clean::line(&ctx.shown(&file.path)).into_owned();
         let rebuilt = file.is_rebuilt.then_some("rebuilt from the recorded edits");
-        let why = file.reason.as_deref().or(rebuilt).unwrap_or_default();
+        let why = file.reason.as_deref().or(rebuilt).or(file.kind_change.as_deref()).unwrap_or_default();
         let why = clean::line(&ctx.shown(why)).into_owned();
         table.push(vec![
             Cell::new(format!("  {word}"), brush),
@@ -50,6 +52,11 @@ pub(crate) fn text(undo: &Undo<'_>, plan: &Plan, has_diffs: bool, ctx: &Ctx) -> 
             UndoHead::Record(record) => clean::line(ids.short(record.as_str())).into_owned(),
         };
         out += &format!("  {}\n", paint.dim(&format!("the conversation continues from {place}")));
+    }
+    if let Some(todos) = plan.todos.as_ref().filter(|todos| plan.head.is_some() && !todos.is_empty()) {
+        let done = todos.iter().filter(|todo| todo.status == "completed").count();
+        let text = format!("task list: {} open, {done} done", todos.len() - done);
+        out += &format!("  {}\n", paint.dim(&text));
     }
     let mut left = if has_diffs { ALL_LINES } else { 0 };
     for diff in plan.files.iter().filter(|_| has_diffs).filter_map(|file| diff(undo, file, ctx)) {
@@ -92,6 +99,32 @@ pub(crate) fn diff(undo: &Undo<'_>, file: &PlannedFile, ctx: &Ctx) -> Option<Str
         return None;
     }
     undo.diff(file).map(|diff| ctx.shown(&diff).into_owned())
+}
+
+/// The same, for programs: after what differs beside the text.
+pub(crate) fn whole_diff(undo: &Undo<'_>, file: &PlannedFile, ctx: &Ctx) -> Option<String> {
+    let kind = file.kind_change.as_ref().map(|kind| format!("{}\n", ctx.shown(kind)));
+    match (kind, diff(undo, file, ctx)) {
+        (Some(kind), diff) => Some(kind + diff.as_deref().unwrap_or_default()),
+        (None, diff) => diff,
+    }
+}
+
+/// Says which changes of files are not known.
+pub(crate) fn print_gaps(history: &FileHistory, ctx: &mut Ctx) -> Result<(), Failure> {
+    for (why, count) in &history.unwatched {
+        let files = plural(*count, "file");
+        let what =
+            format!("{files} of the project not watched: {}; whether they changed is not known", clean::line(why));
+        ctx.caution("unwatched", &what)?;
+    }
+    for damaged in &history.damaged {
+        let place = damaged.path.display().to_string();
+        let what =
+            format!("{}:{}: damaged line; a restore of this session may be missing", clean::line(&place), damaged.line);
+        ctx.caution("damaged-journal", &what)?;
+    }
+    Ok(())
 }
 
 /// A difference with colours, cut to so many lines, and to those that are left.

@@ -7,11 +7,13 @@
 pub(crate) mod sim;
 
 use std::io::{self, Read, Write};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt};
+use cap_primitives::fs::{AccessModes, AccessType};
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, File, Metadata, OpenOptions};
+use cap_std::fs::{Dir, DirEntry, File, Metadata, OpenOptions};
 
 use crate::model::error::{At, Error, Result};
 use crate::model::project_path::ProjectPath;
@@ -26,7 +28,9 @@ pub(crate) enum Found {
     },
     Link(String),
     Folder,
-    /// A device, a socket or a pipe; or it is reached through a link.
+    /// Nothing can be there: a folder in its path is a file, or a link, which is not followed.
+    BelowFile,
+    /// A device, a socket or a pipe.
     Other(&'static str),
 }
 
@@ -44,6 +48,10 @@ pub(crate) struct Stamp {
 pub(crate) trait Worktree: Send + Sync {
     /// What is at a path. A link is never followed.
     fn look(&self, path: &ProjectPath) -> io::Result<Found>;
+    /// The names in a folder.
+    fn list(&self, folder: &ProjectPath) -> io::Result<Vec<String>>;
+    /// Fails if nothing can be created or deleted in a folder; without one, in the root.
+    fn check_writable(&self, folder: Option<&ProjectPath>) -> io::Result<()>;
     /// Opens a regular file to read it.
     fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read + '_>>;
     /// Creates a temporary file beside a path, with the content that `write` writes and these permissions, and makes it safe.
@@ -82,6 +90,23 @@ pub(crate) struct RealTree {
     path: PathBuf,
 }
 
+/// An open folder: the root is not opened again for each file.
+enum Folder<'t> {
+    Root(&'t Dir),
+    Below(Dir),
+}
+
+impl Deref for Folder<'_> {
+    type Target = Dir;
+
+    fn deref(&self) -> &Dir {
+        match self {
+            Folder::Root(root) => root,
+            Folder::Below(folder) => folder,
+        }
+    }
+}
+
 impl RealTree {
     /// Opens the root of a project. The root itself may be reached through links.
     pub(crate) fn open(root: &Path) -> Result<RealTree> {
@@ -95,10 +120,10 @@ impl RealTree {
         Ok(RealTree { root: Dir::open_ambient_dir(&path, ambient_authority()).at(root)?, path })
     }
 
-    fn folder(&self, path: &ProjectPath) -> io::Result<Dir> {
-        let mut folder = self.root.try_clone()?;
+    fn folder(&self, path: &ProjectPath) -> io::Result<Folder<'_>> {
+        let mut folder = Folder::Root(&self.root);
         for name in path.parts().0 {
-            folder = folder.open_dir_nofollow(name)?;
+            folder = Folder::Below(folder.open_dir_nofollow(name)?);
         }
         Ok(folder)
     }
@@ -109,9 +134,7 @@ impl Worktree for RealTree {
         let folder = match self.folder(path) {
             Ok(folder) => folder,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-            Err(error) if is_not_a_folder(&error) => {
-                return Ok(Found::Other("a folder in its path is a link or a file"));
-            }
+            Err(error) if is_not_a_folder(&error) => return Ok(Found::BelowFile),
             Err(error) => return Err(error),
         };
         let name = path.parts().1;
@@ -133,6 +156,22 @@ impl Worktree for RealTree {
         } else {
             Found::Other("it is a device, a socket or a pipe")
         })
+    }
+
+    fn list(&self, folder: &ProjectPath) -> io::Result<Vec<String>> {
+        let entries = self.folder(folder)?.open_dir_nofollow(folder.parts().1)?.entries()?;
+        let name = |entry: io::Result<DirEntry>| {
+            entry?.file_name().into_string().map_err(|_| io::Error::from(io::ErrorKind::InvalidData))
+        };
+        entries.map(name).collect()
+    }
+
+    fn check_writable(&self, folder: Option<&ProjectPath>) -> io::Result<()> {
+        let open = match folder {
+            Some(folder) => self.folder(folder)?.open_dir_nofollow(folder.parts().1)?,
+            None => self.root.try_clone()?,
+        };
+        open.access(".", AccessType::Access(AccessModes { readable: false, writable: true, executable: true }))
     }
 
     fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read + '_>> {
@@ -157,7 +196,7 @@ impl Worktree for RealTree {
     }
 
     fn stage_link(&self, path: &ProjectPath, id: &str, target: &str) -> io::Result<()> {
-        make_link(&self.folder(path)?, target, &staged_name(path.parts().1, id))
+        make_link(&*self.folder(path)?, target, &staged_name(path.parts().1, id))
     }
 
     fn publish(&self, path: &ProjectPath, id: &str, is_new: bool) -> io::Result<()> {

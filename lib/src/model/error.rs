@@ -107,6 +107,9 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// A text of a log that cannot be the name of a kept content.
+    #[error("{} is not the name of a kept content", quoted(.0))]
+    InvalidCopy(String),
     /// The project's directory, or whom the session is with, gives no file name.
     #[error("cannot create a session: {why}")]
     CannotCreate {

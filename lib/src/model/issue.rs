@@ -90,6 +90,8 @@ named_enum! {
         DamagedSidecar = "damaged-sidecar",
         /// A gap that was closed by a guess, as the agent does.
         BridgedGap = "bridged-gap",
+        /// A content that a record names is not in the store, so that an undo cannot restore it. Only `doctor` looks.
+        MissingCopy = "missing-copy",
         /// The working directory does not exist on this machine. Only `doctor` looks.
         MissingCwd = "missing-cwd",
     }

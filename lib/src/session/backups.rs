@@ -186,7 +186,7 @@ impl Backups {
     pub(crate) fn named(&self, name: &str, sha256: Option<String>) -> Result<FileCopy> {
         let file = copy_name(name);
         if matches!(file, "" | "." | "..") || file.contains('\0') {
-            return Err(Error::InvalidName { name: name.to_owned(), why: "not the name of a copy".to_owned() });
+            return Err(Error::InvalidCopy(name.to_owned()));
         }
         let places = || self.folders.iter().map(|folder| folder.join(file));
         let path = places().find(|path| regular_file::is_there(path)).or_else(|| places().next());

@@ -31,7 +31,7 @@ pub fn is_name(name: &str) -> bool {
 /// The file of a blob. Two digits make a folder, so that none has too many files.
 pub(crate) fn path_of(folder: &Path, name: &str) -> Result<PathBuf> {
     if !is_name(name) {
-        return Err(Error::InvalidName { name: name.to_owned(), why: "not the name of a blob".to_owned() });
+        return Err(Error::InvalidCopy(name.to_owned()));
     }
     Ok(folder.join(&name[..2]).join(name))
 }
@@ -146,7 +146,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("x"), "").unwrap();
         for name in ["", "x", "../x", &"A".repeat(64), &"0".repeat(63), &format!("../{}", "0".repeat(61))] {
-            assert!(matches!(get(dir.path(), name), Err(Error::InvalidName { .. })), "{name}");
+            assert!(matches!(get(dir.path(), name), Err(Error::InvalidCopy(_))), "{name}");
         }
     }
 

@@ -190,7 +190,7 @@ impl Session {
             dialect: self.dialect().name().to_owned(),
             lines: self.line_count(),
             records: self.records().len(),
-            issues: self.missing_cwd().into_iter().chain(self.named_issues()).collect(),
+            issues: self.missing_cwd().into_iter().chain(self.named_issues()).chain(self.missing_copies()).collect(),
             verdicts: None,
         }
     }

@@ -9,6 +9,7 @@
 //! Facts stand where their message stands, wherever the agent wrote them.
 
 mod collect;
+mod diff;
 mod edit;
 mod hunks;
 mod path_history;
@@ -29,8 +30,9 @@ use crate::model::record::{RecordId, Restore};
 use crate::model::regular_file::{self, Links};
 use crate::session::backups::{Backups, COPY_LIMIT_BYTES};
 use crate::session::{RecordRef, Session};
+pub use diff::{kind_change, unified_diff};
 pub(crate) use edit::taken_back;
-pub(crate) use path_history::{Moment, PathHistory};
+pub(crate) use path_history::{Moment, PathHistory, Rebuilt};
 pub use version::{FileContent, FileVersion, KnownVersion, Unknown};
 
 /// What a session did to the files of its project.
@@ -40,24 +42,38 @@ pub struct FileHistory {
     pub(crate) paths: BTreeMap<ProjectPath, PathHistory>,
     /// Paths that are not looked at, and why.
     pub(crate) refused: BTreeMap<String, Refused>,
-    /// Folders that did not exist before, and when they were made.
-    pub(crate) folders: Vec<MadeFolder>,
+    /// Folders that were made or removed, in any order.
+    pub(crate) folders: Vec<FolderChange>,
     /// What restored files, in order.
     pub(crate) restores: Vec<RestoreEvent>,
+    /// How many files of the project the recorder did not look at, by the reason: whether they changed is not known.
+    pub unwatched: BTreeMap<String, u64>,
+    /// Lines of our journal that cannot be read: a restore may be missing.
+    pub damaged: Vec<DamagedLine>,
 }
 
-/// A folder that a message or a restore made.
-pub(crate) struct MadeFolder {
+/// A line that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedLine {
+    /// The file.
+    pub path: PathBuf,
+    /// Counted from 1.
+    pub line: usize,
+}
+
+/// A folder that a message or a restore made or removed.
+pub(crate) struct FolderChange {
     pub(crate) moment: Moment,
     pub(crate) record: RecordId,
     pub(crate) path: ProjectPath,
+    pub(crate) is_made: bool,
 }
 
 /// A path that is not looked at.
 pub(crate) struct Refused {
     pub(crate) why: &'static str,
-    /// The last change of it.
-    pub(crate) last: Moment,
+    /// Tells whether it was changed.
+    pub(crate) history: PathHistory,
 }
 
 /// Files were restored at a moment.
@@ -66,6 +82,8 @@ pub(crate) struct RestoreEvent {
     pub(crate) moment: Moment,
     /// Its record, or its line in our journal.
     pub(crate) id: RecordId,
+    /// The last record of the session at that time, if it is in our journal.
+    pub(crate) last_record: Option<RecordId>,
     pub(crate) restore: Restore,
 }
 

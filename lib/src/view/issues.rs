@@ -7,7 +7,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::issue::{Issue, IssueKind, quoted};
 use crate::model::message::Part;
-use crate::model::record::Body;
+use crate::model::record::{Before, Body, Kind, RestoredFile};
+use crate::session::blob;
 use crate::session::tree::keys::SharedKey;
 use crate::session::tree::skeleton::KeyRole;
 use crate::session::{RecordRef, Session};
@@ -52,6 +53,48 @@ impl Session {
         let detail = || format!("its working directory {} does not exist", quoted(&cwd.to_string_lossy()));
         let first = self.skeleton.entries.first().filter(|_| is_gone)?;
         Some(Issue::at(first.place, None, IssueKind::MissingCwd, detail()))
+    }
+
+    /// The contents that records name as blobs and that are missing or empty. Whether the others are whole is known to whoever reads
+    /// them.
+    pub(crate) fn missing_copies(&self) -> Vec<Issue> {
+        let Some(store) = self.source.store().filter(|_| self.dialect().name() == "native") else { return Vec::new() };
+        let (folder, mut seen, mut issues) = (blob::folder(&store), HashSet::new(), Vec::new());
+        for record in self.records().filter(|record| matches!(record.kind(), Kind::Snapshot | Kind::Restore)) {
+            for (path, id) in record.body().map(|body| named_blobs(&body)).unwrap_or_default() {
+                let place = blob::path_of(&folder, &id);
+                let is_there = place.is_ok_and(|place| std::fs::metadata(place).is_ok_and(|file| file.len() > 0));
+                if seen.insert(id) && !is_there && issues.len() < MISSING_LIMIT {
+                    let detail = format!("a content of {} is not in the store; undo cannot restore it", quoted(&path));
+                    issues.push(Issue::at(record.place(), None, IssueKind::MissingCopy, detail));
+                }
+            }
+        }
+        issues
+    }
+}
+
+/// More are not listed: all of them are missing if the folder of blobs is.
+const MISSING_LIMIT: usize = 1_000;
+
+/// The blobs that a record names, each with its file.
+fn named_blobs(body: &Body) -> Vec<(String, String)> {
+    match body {
+        Body::Snapshot(snapshot) => snapshot
+            .all_files()
+            .filter_map(|file| match &file.before {
+                Before::Blob { id, .. } => Some((file.path.clone(), id.clone())),
+                _ => None,
+            })
+            .collect(),
+        Body::Restore(restore) => RestoredFile::read_all(&restore.files)
+            .into_iter()
+            .flat_map(|file| {
+                let versions = file.versions.map(|(before, after)| [before.blob, after.blob]);
+                versions.into_iter().flatten().flatten().map(move |id| (file.path.clone(), id))
+            })
+            .collect(),
+        _ => Vec::new(),
     }
 }
 

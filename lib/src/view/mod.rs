@@ -8,6 +8,7 @@ pub mod stream;
 pub mod tool_calls;
 pub(crate) mod turns;
 pub mod tool_view;
+pub mod todo_course;
 pub mod listing;
 pub mod find;
 pub(crate) mod answers;

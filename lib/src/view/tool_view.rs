@@ -6,7 +6,7 @@
 
 mod change;
 mod diff;
-mod patch;
+pub(crate) mod patch;
 mod question;
 mod result;
 mod shell;
@@ -20,6 +20,7 @@ pub use question::{Choice, Question};
 pub(crate) use result::tagged_name;
 pub use result::{attached_name, data_url_bytes, result_text, size_text};
 pub use shell::ShellRun;
+pub(crate) use shell::script;
 
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -63,7 +63,7 @@ impl Blobs<'_> {
     pub(crate) fn put(&self, bytes: &[u8]) -> Result<String> {
         let name = blake3::hash(bytes).to_hex().to_string();
         let path = path_of(self.folder, &name)?;
-        if !self.is_there(&path) {
+        if !self.is_there(&path, &name) {
             make_folders(self.disk, &path)?;
             let packed = zstd::bulk::compress(bytes, COMPRESSION_LEVEL).at(&path)?;
             replace(self.disk, &path, &(self.host.new_id)(), &packed, Durable::Yes)?;
@@ -117,7 +117,7 @@ impl Blobs<'_> {
 
     fn give_name(&self, file: &NewFile, beside: &Path, id: &str) -> Result<()> {
         let path = path_of(self.folder, id)?;
-        if self.is_there(&path) {
+        if self.is_there(&path, id) {
             return delete(self.disk, beside);
         }
         file.0.sync().at(beside)?;
@@ -126,14 +126,38 @@ impl Blobs<'_> {
         sync_parent(self.disk, &path)
     }
 
-    /// Whether a blob is there. One that no session names yet is made new again: old ones may be dropped.
-    fn is_there(&self, path: &Path) -> bool {
-        let is_there = self.disk.exists(path);
+    /// Whether a blob is there, and whole: a damaged one is written again. One that no session names yet is made new again: old ones
+    /// may be dropped.
+    fn is_there(&self, path: &Path, name: &str) -> bool {
+        let is_there = self.disk.exists(path) && self.is_whole(path, name);
         if is_there {
             // Of a store that cannot be written, nothing is dropped.
             drop(self.disk.touch(path, (self.host.now)().into()));
         }
         is_there
+    }
+
+    /// Whether a blob has the content that its name says. One that cannot be looked at counts: whoever reads it checks it again.
+    fn is_whole(&self, path: &Path, name: &str) -> bool {
+        let Ok(file) = self.disk.open(path) else { return true };
+        let Ok(blob) = zstd::stream::Decoder::new(Reading { file, at: 0 }) else { return false };
+        let mut hasher = blake3::Hasher::new();
+        let is_read = io::copy(&mut blob.take(BLOB_LIMIT_BYTES), &mut hasher).is_ok();
+        is_read && hasher.finalize().to_hex().as_str() == name
+    }
+}
+
+/// A file of the store, from its start.
+struct Reading {
+    file: Box<dyn OpenLog>,
+    at: u64,
+}
+
+impl Read for Reading {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(self.at, buffer)?;
+        self.at += read as u64;
+        Ok(read)
     }
 }
 

@@ -137,8 +137,7 @@ impl Trash {
 
     /// Whether another program wrote to a session just now, and may continue.
     pub fn is_in_use(&self, session: &Session) -> bool {
-        let sidecar = session.source.sidecar().and_then(|path| sidecar::content(&path));
-        is_in_use(&session.source.path, session.updated(), sidecar.as_ref(), (self.host.now)())
+        is_session_in_use(session, (self.host.now)())
     }
 
     /// Moves a session and everything that belongs to it to the trash. Fails while a recorder has it open: the next record would
@@ -474,6 +473,12 @@ fn resolve_folder(path: &Path) -> Result<PathBuf> {
 fn check_file_or_folder(path: &Path) -> Result<()> {
     let kind = fs::symlink_metadata(path).at(path)?.file_type();
     if kind.is_file() || kind.is_dir() { Ok(()) } else { Err(Error::NotAFile(path.to_path_buf())) }
+}
+
+/// Whether another program wrote to a session just now, and may continue.
+pub(crate) fn is_session_in_use(session: &Session, now: jiff::Timestamp) -> bool {
+    let sidecar = session.source.sidecar().and_then(|path| sidecar::content(&path));
+    is_in_use(&session.source.path, session.updated(), sidecar.as_ref(), now)
 }
 
 #[cfg(test)]

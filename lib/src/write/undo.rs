@@ -11,28 +11,33 @@
 mod apply;
 mod journal;
 mod on_disk;
-mod pending;
+pub(crate) mod pending;
 mod plan;
 mod record;
+mod room;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
 
 use crate::disk::worktree::{RealTree, Worktree};
 use crate::disk::{Disk, Real};
 use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
-use crate::model::record::{Kind, RecordId, Todo};
+use crate::model::record::{Kind, RecordId, RestoredFile, Todo};
 use crate::session::blob;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
-use crate::view::files::{FileHistory, Moment, RestoreEvent};
+use crate::view::files::{FileHistory, Moment, PathHistory, RestoreEvent};
 use crate::view::history::todos_and_thinking;
 use crate::view::turns::TurnKind;
+use crate::write::trash::is_session_in_use;
 pub use apply::{Applied, Recovered};
-pub use plan::{Action, Blocked, Head as UndoHead, Plan, PlannedFile, Readiness, unified_diff};
+pub use plan::{Action, Blocked, Head as UndoHead, Plan, PlannedFile, Readiness};
 
 /// Restores the files of one session.
 ///
@@ -62,10 +67,10 @@ pub struct Undo<'s> {
     source: Source,
     host: Host,
     disk: Arc<dyn Disk>,
-    tree: Box<dyn Worktree>,
+    tree: Arc<dyn Worktree>,
     /// The root of the project on this machine.
     root: PathBuf,
-    history: FileHistory,
+    history: Arc<FileHistory>,
     /// Our own store: of the session, or of the user for another agent's session.
     store: PathBuf,
     blob_folder: PathBuf,
@@ -74,14 +79,15 @@ pub struct Undo<'s> {
 /// What a session did to files, restores included. `data` is our own folder; `root` is where the project is now, if it has moved.
 pub fn file_history(session: &Session, data: Option<&Path>, root: Option<&Path>) -> Result<FileHistory> {
     let store = journal::store_of(session, data);
-    let restores = store.as_ref().map(|store| journal::read(session, store)).transpose()?;
-    FileHistory::read(session, store.as_deref(), root, &restores.unwrap_or_default())
+    let journal = store.as_ref().map(|store| journal::read(session, store)).transpose()?.unwrap_or_default();
+    let history = FileHistory::read(session, store.as_deref(), root, &journal.entries)?;
+    Ok(FileHistory { damaged: journal.damaged, ..history })
 }
 
 /// Whether a restore of files in a session's project was interrupted. See [`Undo::recover`].
 pub fn is_undo_interrupted(session: &Session, data: Option<&Path>) -> Result<bool> {
     match (journal::store_of(session, data), FileHistory::root_of(session)) {
-        (Some(store), Some(root)) => Ok(pending::read(&pending::path_for(&store, &root))?.is_some()),
+        (Some(store), Some(root)) => Ok(pending::Notes::of(&store, data, &root).read()?.is_some()),
         _ => Ok(false),
     }
 }
@@ -115,6 +121,8 @@ struct Target<'s> {
     is_after: bool,
     /// The restore that is taken back.
     takes_back: Option<RestoreEvent>,
+    /// The redo that has just brought the turn back: what it overwrote of somebody else comes back.
+    redone_by: Option<RestoreEvent>,
     /// The record that the conversation continues from; `None` is the start.
     head: Option<RecordRef<'s>>,
 }
@@ -139,7 +147,7 @@ impl<'s> Undo<'s> {
         let recorded = FileHistory::root_of(session);
         let root = root.map(Path::to_path_buf).or(recorded).ok_or_else(|| Error::InvalidRoot(PathBuf::new()))?;
         let root = root.canonicalize().at(&root)?;
-        let tree = Box::new(RealTree::open(&root)?);
+        let tree = Arc::new(RealTree::open(&root)?);
         Undo::on(session, host, Arc::new(Real), tree, root)
     }
 
@@ -147,14 +155,70 @@ impl<'s> Undo<'s> {
         session: &'s Session,
         host: Host,
         disk: Arc<dyn Disk>,
-        tree: Box<dyn Worktree>,
+        tree: Arc<dyn Worktree>,
         root: PathBuf,
     ) -> Result<Undo<'s>> {
         let source = session.source.clone();
         let store = journal::store_of(session, host.data.as_deref()).ok_or(Error::NoDataFolder)?;
-        let history = file_history(session, Some(&store), Some(&root))?;
+        let history = Arc::new(file_history(session, Some(&store), Some(&root))?);
         let blob_folder = blob::folder(&store);
         Ok(Undo { session, source, host, disk, tree, root, history, store, blob_folder })
+    }
+
+    /// The same project, with what another store keeps.
+    fn in_store(&self, store: &Path) -> Undo<'s> {
+        Undo {
+            session: self.session,
+            source: self.source.clone(),
+            host: self.host.clone(),
+            disk: self.disk.clone(),
+            tree: self.tree.clone(),
+            root: self.root.clone(),
+            history: self.history.clone(),
+            store: store.to_path_buf(),
+            blob_folder: blob::folder(store),
+        }
+    }
+
+    /// Whether another program may be writing to the session: its next change would not be in the plan.
+    pub fn is_in_use(&self) -> bool {
+        is_session_in_use(self.session, (self.host.now)())
+    }
+
+    /// The files that the newest restore left out because they were not ready.
+    pub fn left_out(&self) -> Vec<String> {
+        let files = self.newest_restore().map(|event| RestoredFile::read_all(&event.restore.files)).unwrap_or_default();
+        let is_left_out = |file: &RestoredFile| file.state.as_deref().is_some_and(|state| state != "ready");
+        let is_unchanged = |file: &RestoredFile| file.action == Action::None.name();
+        files
+            .into_iter()
+            .filter(|file| is_left_out(file) && is_unchanged(file))
+            .map(|file| file.path)
+            .collect()
+    }
+
+    /// Where another agent's conversation was to go back to, if a restore was interrupted after the files.
+    pub fn unmoved_conversation(&self) -> Option<RecordId> {
+        let event = self.history.restores.last().filter(|_| !self.is_noted_in_session())?;
+        let last = self.session.records().next_back()?;
+        let is_last = event.last_record.as_ref().is_some_and(|record| record.as_str() == last.id());
+        let is_there = self
+            .session
+            .head()
+            .is_some_and(|head| event.restore.from.as_ref().is_some_and(|from| from.as_str() == head.id()));
+        if !is_last || !is_there {
+            return None;
+        }
+        let target = event.restore.target.as_ref().and_then(|id| self.session.record(id))?;
+        let head = match (&event.restore.takes_back, event.restore.after_target) {
+            (Some(operation), _) => {
+                let undone = self.history.restores.iter().find(|event| event.name() == operation)?;
+                self.session.record(undone.restore.from.as_ref()?)?
+            }
+            (None, true) => target,
+            (None, false) => target.parent()?,
+        };
+        self.link_at(head).map(|head| RecordId(head.id().into_owned()))
     }
 
     /// What the session did to files.
@@ -174,11 +238,11 @@ impl<'s> Undo<'s> {
 
     /// The newest turn that changed files and is not undone, by its first record.
     pub fn last_change(&self) -> Result<Option<RecordId>> {
-        let mut end = usize::MAX;
+        let changed: BTreeSet<usize> = self.history.paths.values().flat_map(PathHistory::changed_by_session).collect();
+        let (undone, mut end) = (self.undone(), usize::MAX);
         for prompt in self.prompts()? {
             let turn = prompt.order()..std::mem::replace(&mut end, prompt.order());
-            let is_changed = || self.history.paths.values().any(|path| path.is_changed_by_session_in(&turn));
-            if !self.is_undone(prompt) && is_changed() {
+            if changed.range(turn).next().is_some() && !is_undone(&undone, prompt) {
                 return Ok(Some(RecordId(prompt.id().into_owned())));
             }
         }
@@ -190,50 +254,55 @@ impl<'s> Undo<'s> {
             record: Some(record),
             is_after: false,
             takes_back: None,
+            redone_by: None,
             head: record.parent(),
         };
+        let undone = self.undone();
         Ok(match goal {
             Goal::Before(id) => Some(before(self.session.find(id)?)),
             Goal::After(id) => {
                 let record = self.session.find(id)?;
-                Some(Target { record: Some(record), is_after: true, takes_back: None, head: Some(record) })
+                let (takes_back, redone_by) = (None, None);
+                Some(Target { record: Some(record), is_after: true, takes_back, redone_by, head: Some(record) })
             }
             // What is undone already is not undone again.
-            Goal::LastTurn => self.prompts()?.into_iter().find(|prompt| !self.is_undone(*prompt)).map(before),
+            Goal::LastTurn => self
+                .prompts()?
+                .into_iter()
+                .find(|prompt| !is_undone(&undone, *prompt))
+                .map(|prompt| Target { redone_by: self.redo_of(prompt).cloned(), ..before(prompt) }),
             Goal::Redo => self.newest_restore().map(|event| Target {
                 record: event.restore.target.as_ref().and_then(|id| self.session.record(id)),
                 is_after: event.restore.after_target,
                 takes_back: Some(event.clone()),
+                redone_by: None,
                 head: event.restore.from.as_ref().and_then(|id| self.session.record(id)),
             }),
         })
     }
 
-    /// Whether the changes of a turn are undone now. The newest restore decides, unless the turn was before its target: then the
-    /// files are what they were at the target, where the newest restore before that decides.
-    fn is_undone(&self, prompt: RecordRef<'_>) -> bool {
-        let prompt = Moment::before(prompt);
-        let mut events = self.history.restores.iter().rev();
-        let mut until = None;
-        while let Some(event) = events.find(|event| until.is_none_or(|until| event.moment < until)) {
-            if event.moment < prompt {
-                return false;
+    /// What is undone now: the moment that files went back to, and the restore that did it. The newest restore decides, and what
+    /// was before its target is as it was there: the newest restore before that decides, and so on.
+    fn undone(&self) -> BTreeMap<Moment, Moment> {
+        let restores = &self.history.restores;
+        let moments: HashMap<&str, Moment> = restores.iter().map(|event| (event.name(), event.moment)).collect();
+        let (mut undone, mut until) = (BTreeMap::new(), None);
+        for event in restores.iter().rev() {
+            if until.is_some_and(|until| event.moment >= until) {
+                continue;
             }
-            let is_taken_back = |known: &&RestoreEvent| Some(known.name()) == event.restore.takes_back.as_deref();
-            if event.restore.takes_back.is_some() {
-                until = self.history.restores.iter().find(is_taken_back).map(|known| known.moment).or(until);
+            if let Some(operation) = event.restore.takes_back.as_deref() {
+                until = moments.get(operation).copied().or(until);
                 continue;
             }
             let Some(target) = event.restore.target.as_ref().and_then(|id| self.session.record(id)) else {
                 continue;
             };
             let target = if event.restore.after_target { Moment::after(target) } else { Moment::before(target) };
-            if target <= prompt {
-                return true;
-            }
+            undone.insert(target, event.moment);
             until = Some(target);
         }
-        false
+        undone
     }
 
     /// The prompts of the branch that the conversation is on, the newest first.
@@ -252,14 +321,24 @@ impl<'s> Undo<'s> {
 
     /// The newest restore that was not taken back, unless a later change has overtaken it.
     fn newest_restore(&self) -> Option<&RestoreEvent> {
-        let mut active: Vec<&RestoreEvent> = Vec::new();
-        for event in &self.history.restores {
-            match &event.restore.takes_back {
-                Some(operation) => active.retain(|known| known.name() != operation),
-                None => active.push(event),
-            }
-        }
-        active.pop().filter(|event| !self.is_overtaken(event))
+        let taken_back: HashSet<&str> =
+            self.history.restores.iter().filter_map(|event| event.restore.takes_back.as_deref()).collect();
+        let is_active =
+            |event: &&RestoreEvent| event.restore.takes_back.is_none() && !taken_back.contains(event.name());
+        self.history.restores.iter().rev().find(is_active).filter(|event| !self.is_overtaken(event))
+    }
+
+    /// The newest redo that took back an undo of this turn, if the agent has not changed files since.
+    fn redo_of(&self, prompt: RecordRef<'_>) -> Option<&RestoreEvent> {
+        let restores = &self.history.restores;
+        let is_of_prompt = |event: &&RestoreEvent| {
+            let target = event.restore.target.as_ref().map(RecordId::as_str);
+            target == Some(&*prompt.id()) && !event.restore.after_target && event.restore.takes_back.is_none()
+        };
+        let undos: HashSet<&str> = restores.iter().filter(is_of_prompt).map(RestoreEvent::name).collect();
+        let takes_back =
+            |event: &&RestoreEvent| event.restore.takes_back.as_deref().is_some_and(|undo| undos.contains(undo));
+        restores.iter().rev().find(takes_back).filter(|redo| !self.is_overtaken(redo))
     }
 
     /// Whether the agent changed files after a restore: taking that back would destroy the change.
@@ -277,4 +356,10 @@ impl<'s> Undo<'s> {
         std::iter::successors(Some(record), |record| record.parent())
             .find(|record| !record.is_side() && record.kind() != Kind::Header)
     }
+}
+
+/// Whether the changes of a turn are undone.
+fn is_undone(undone: &BTreeMap<Moment, Moment>, prompt: RecordRef<'_>) -> bool {
+    let prompt = Moment::before(prompt);
+    undone.range(..=prompt).next_back().is_some_and(|(_, restored_at)| prompt <= *restored_at)
 }

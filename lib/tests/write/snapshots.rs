@@ -557,3 +557,42 @@ fn a_large_file_is_copied_and_a_larger_one_is_not() {
     assert_eq!(files["larger"].before, Before::Failed(Some("larger than 1073741824 bytes".to_owned())));
     assert!(place.content(&files["large"].before).unwrap() == vec![0; 64 << 20]);
 }
+
+/// A tool may name a file outside of the project and leave it alone.
+#[test]
+fn a_file_outside_that_was_not_touched_is_not_recorded() {
+    let place = Place::new();
+    let outside = place.folder.path().join("mine.txt");
+    fs::write(&outside, "mine").unwrap();
+    let mut recorder = place.begin();
+    for (text, recorded) in [("mine", 0), ("changed", 1)] {
+        recorder.before_tool(&[&outside]).unwrap();
+        if text == "changed" {
+            fs::write(&outside, text).unwrap();
+        }
+        recorder.after_tool().unwrap();
+        assert_eq!(place.last_files(&recorder).len(), recorded, "{text}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_snapshot_says_what_is_not_watched_and_why() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new();
+    place.write("a.txt", "a");
+    fs::File::create(place.project().join("large")).unwrap().set_len(16 * 1024 * 1024 + 1).unwrap();
+    fs::write(place.project().join(std::ffi::OsStr::from_bytes(b"\xff")), "").unwrap();
+    fs::create_dir(place.project().join("empty")).unwrap();
+    let mut recorder = place.begin();
+    recorder.watch(".").unwrap();
+    place.write("a.txt", "b");
+    fs::File::create(place.project().join("large")).unwrap().set_len(16 * 1024 * 1024 + 2).unwrap();
+    fs::remove_dir(place.project().join("empty")).unwrap();
+    recorder.after_tool().unwrap();
+    let snapshot = place.snapshots(&recorder).pop().unwrap();
+    assert_eq!(snapshot.extra["unwatched"], json!({"the name is not UTF-8": 1}));
+    assert_eq!(snapshot.extra["removedFolders"], json!(["empty"]));
+    let before = place.last_files(&recorder)["large"].before.clone();
+    assert_eq!(before, Before::Failed(Some("larger than 16 MiB".to_owned())));
+}

@@ -38,6 +38,7 @@ pub(super) fn parse(text: &str) -> Body {
             from: line.from.owned().map(RecordId),
             files: value(line.files),
             folders: line.folders.and_then(parsed).unwrap_or_default(),
+            removed_folders: line.removed_folders.and_then(parsed).unwrap_or_default(),
             todos: line.todos.and_then(parsed),
             operation: line.operation.owned(),
             takes_back: line.takes_back.owned(),

@@ -53,6 +53,8 @@ pub(super) struct Line<'a> {
     pub(super) takes_back: Text<'a>,
     pub(super) files: Option<&'a RawValue>,
     pub(super) folders: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) removed_folders: Option<&'a RawValue>,
     pub(super) message_id: Text<'a>,
     pub(super) snapshot: Option<&'a RawValue>,
     pub(super) is_snapshot_update: Flag,

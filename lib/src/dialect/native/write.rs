@@ -76,10 +76,9 @@ fn lines(draft: &NewRecord<'_>) -> Written {
             line.fields.put_some("operation", restore.operation.as_deref());
             line.fields.put_some("takesBack", restore.takes_back.as_deref());
             line.fields.put("files", restore.files.clone());
-            line.fields.put_some(
-                "folders",
-                Some(&restore.folders).filter(|folders| !folders.is_empty()).map(|folders| json!(folders)),
-            );
+            for (key, folders) in [("folders", &restore.folders), ("removedFolders", &restore.removed_folders)] {
+                line.fields.put_some(key, Some(folders).filter(|folders| !folders.is_empty()).map(|all| json!(all)));
+            }
             line.fields.put_some("todos", restore.todos.as_ref().map(|todos| json!(todos)));
         }
         Body::Header(_) | Body::Other(_) => return Written::nothing(draft.body.kind()),

@@ -104,6 +104,8 @@ struct State {
     count: u64,
     /// `A` and `a` are one name.
     folds_case: bool,
+    /// A folder in which nobody may change anything.
+    read_only: Option<String>,
 }
 
 /// What is at each path, with a number that tells whether it is still the same.
@@ -124,6 +126,11 @@ impl SimTree {
     /// From now on whoever looks for `A` finds `a`, as on many disks of Windows and macOS.
     pub(crate) fn fold_case(&self) {
         self.state().folds_case = true;
+    }
+
+    /// From now on nothing can be created or deleted in a folder.
+    pub(crate) fn make_read_only(&self, folder: &str) {
+        self.state().read_only = Some(folder.to_owned());
     }
 
     /// Another program puts something at a path, and the folders above it; it is safe.
@@ -202,9 +209,7 @@ impl Worktree for SimTree {
         let state = match self.step(path) {
             Ok(state) => state,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                return Ok(Found::Other("a folder in its path is a link or a file"));
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(Found::BelowFile),
             Err(error) => return Err(error),
         };
         Ok(match state.find(path.as_str()) {
@@ -216,6 +221,20 @@ impl Worktree for SimTree {
                 Found::File { mode: Some(*mode), stamp: Stamp { length, identity, modified: (0, 0), changed: (0, 0) } }
             }
         })
+    }
+
+    fn list(&self, folder: &ProjectPath) -> io::Result<Vec<String>> {
+        let state = self.step(folder)?;
+        let inside = |name: &String| Some(name.strip_prefix(folder.as_str())?.strip_prefix('/')?.to_owned());
+        Ok(state.names.keys().filter_map(inside).filter(|name| !name.contains('/')).collect())
+    }
+
+    fn check_writable(&self, folder: Option<&ProjectPath>) -> io::Result<()> {
+        let is_it = |read_only: &String| folder.is_some_and(|folder| folder.as_str() == read_only);
+        if self.state().read_only.as_ref().is_some_and(is_it) {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        Ok(())
     }
 
     fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read + '_>> {

@@ -18,6 +18,8 @@ pub struct Restore {
     pub files: Value,
     /// Folders that were created for them, in the project.
     pub folders: Vec<String>,
+    /// Folders that were removed, if they were empty then.
+    pub removed_folders: Vec<String>,
     /// The task list that was put back with them.
     pub todos: Option<Vec<Todo>>,
     /// Names this change of files, wherever it is noted.

@@ -23,6 +23,10 @@ pub struct Snapshot {
 impl Snapshot {
     /// The key in [`Snapshot::extra`] with the folders that the message made.
     pub(crate) const FOLDERS: &str = "folders";
+    /// The same, with the folders that went away.
+    pub(crate) const REMOVED_FOLDERS: &str = "removedFolders";
+    /// The same, with the number of files of the project that nobody looks at, by the reason.
+    pub(crate) const UNWATCHED: &str = "unwatched";
 
     /// Every file state, those of [`Snapshot::more`] included.
     pub fn all_files(&self) -> impl Iterator<Item = &FileState> {

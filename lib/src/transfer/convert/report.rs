@@ -180,6 +180,7 @@ fn damaged(issue: &Issue) -> Option<LossRow> {
         | IssueKind::UnansweredCall
         | IssueKind::DamagedSidecar
         | IssueKind::BridgedGap
+        | IssueKind::MissingCopy
         | IssueKind::MissingCwd => return None,
     };
     if issue.kind == IssueKind::UnreadableFile {

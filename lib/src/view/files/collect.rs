@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::edit::{self, FileEdit};
 use super::path_history::{Fact, Moment, PathHistory, Phase, What};
 use super::version::{FileContent, FileVersion, KnownVersion, Unknown};
-use super::{FileHistory, JournalEntry, MadeFolder, Refused, RestoreEvent};
+use super::{FileHistory, FolderChange, JournalEntry, Refused, RestoreEvent};
 use crate::model::error::Result;
 use crate::model::message::{Part, ToolState};
 use crate::model::project_path::ProjectPath;
@@ -38,6 +38,8 @@ pub(super) fn history(
         refused: BTreeMap::new(),
         folders: Vec::new(),
         restores: Vec::new(),
+        unwatched: BTreeMap::new(),
+        damaged: Vec::new(),
     };
     let mut collector = Collector {
         session,
@@ -62,7 +64,8 @@ pub(super) fn history(
             Kind::Restore => {
                 if let Body::Restore(restore) = record.body()? {
                     let moment = |phase| Moment::at(record.order(), phase);
-                    let event = RestoreEvent { moment: moment(Phase::Before), id: id_of(record), restore };
+                    let event =
+                        RestoreEvent { moment: moment(Phase::Before), id: id_of(record), last_record: None, restore };
                     collector.restore(event, record.at(), moment, backups.blobs());
                 }
             }
@@ -78,8 +81,12 @@ pub(super) fn history(
         let head = entry.head.as_ref().and_then(|head| session.record(head));
         let order = head.or_else(|| session.records().next_back()).map_or(0, RecordRef::order);
         let moment = |phase| Moment::of_journal(order, number, phase);
-        let event =
-            RestoreEvent { moment: moment(Phase::Before), id: entry.id.clone(), restore: entry.restore.clone() };
+        let event = RestoreEvent {
+            moment: moment(Phase::Before),
+            id: entry.id.clone(),
+            last_record: entry.head.clone(),
+            restore: entry.restore.clone(),
+        };
         collector.restore(event, entry.at, moment, backups.own_blobs());
     }
     collector.finish()
@@ -97,12 +104,20 @@ struct Collector<'a> {
     last_calls: HashMap<String, usize>,
     /// The message of each prompt that has a name of its own (Qwen Code).
     prompts: HashMap<String, usize>,
-    /// Paths that are known from snapshots with the state after each change.
-    snapshotted: HashSet<ProjectPath>,
-    /// The path that a copy without a hash belongs to.
-    copies: HashMap<String, ProjectPath>,
+    /// Files that are known from snapshots with the state after each change.
+    snapshotted: HashSet<Named>,
+    /// The file that a copy without a hash belongs to.
+    copies: HashMap<String, Named>,
     /// Restores that do not say what they restored: it follows from the target.
     old_restores: Vec<(Fact, ProjectPath, Moment)>,
+}
+
+/// A file as a record names it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Named {
+    Inside(ProjectPath),
+    /// It is never touched; what is known of it tells whether it was changed.
+    Refused(String),
 }
 
 /// A tool call that may change files.
@@ -128,20 +143,25 @@ fn id_of(record: RecordRef<'_>) -> RecordId {
 }
 
 impl Collector<'_> {
-    /// The path in the project, or a note that it is refused.
-    fn path(&mut self, path: &str, moment: Moment) -> Option<ProjectPath> {
+    fn named(&mut self, path: &str) -> Named {
         match ProjectPath::in_project(path, &self.cwd, &self.history.root) {
-            Ok(path) => Some(path),
+            Ok(path) => Named::Inside(path),
             Err(why) => {
-                let last = self.history.refused.get(path).map_or(moment, |known| known.last.max(moment));
-                self.history.refused.insert(path.to_owned(), Refused { why, last });
-                None
+                let refused = || Refused { why, history: PathHistory::default() };
+                self.history.refused.entry(path.to_owned()).or_insert_with(refused);
+                Named::Refused(path.to_owned())
             }
         }
     }
 
-    fn file(&mut self, path: &ProjectPath) -> &mut PathHistory {
-        self.history.paths.entry(path.clone()).or_default()
+    fn file(&mut self, named: &Named) -> &mut PathHistory {
+        match named {
+            Named::Inside(path) => self.history.paths.entry(path.clone()).or_default(),
+            Named::Refused(path) => {
+                let unknown = || Refused { why: "it is outside the project", history: PathHistory::default() };
+                &mut self.history.refused.entry(path.clone()).or_insert_with(unknown).history
+            }
+        }
     }
 
     // Snapshots
@@ -162,27 +182,31 @@ impl Collector<'_> {
                 self.prompts.entry(prompt.to_owned()).or_insert(order);
             }
             let message = NodeIx::try_from(order).map_or_else(|_| id_of(record), |node| id_of(self.session.at(node)));
-            let folders = one
-                .extra
-                .get(Snapshot::FOLDERS)
-                .and_then(|all| serde_json::from_value::<Vec<String>>(all.clone()).ok());
-            self.made_folders(&folders.unwrap_or_default(), Moment::at(order, Phase::Change), &message);
+            for (key, is_made) in [(Snapshot::FOLDERS, true), (Snapshot::REMOVED_FOLDERS, false)] {
+                let folders =
+                    one.extra.get(key).and_then(|all| serde_json::from_value::<Vec<String>>(all.clone()).ok());
+                self.folders(&folders.unwrap_or_default(), is_made, Moment::at(order, Phase::Change), &message);
+            }
+            for (why, count) in one.extra.get(Snapshot::UNWATCHED).and_then(Value::as_object).into_iter().flatten() {
+                let known = self.history.unwatched.entry(why.clone()).or_default();
+                *known = count.as_u64().unwrap_or(0).max(*known);
+            }
             for file in &one.files {
                 self.file_state(record, &message, order, file, snapshot.update);
             }
         }
     }
 
-    fn made_folders(&mut self, folders: &[String], moment: Moment, record: &RecordId) {
+    fn folders(&mut self, folders: &[String], is_made: bool, moment: Moment, record: &RecordId) {
         let root = &self.history.root;
         let paths = folders.iter().filter_map(|folder| ProjectPath::in_project(folder, root, root).ok());
-        let made: Vec<_> = paths.map(|path| MadeFolder { moment, record: record.clone(), path }).collect();
-        self.history.folders.extend(made);
+        let change = |path| FolderChange { moment, record: record.clone(), path, is_made };
+        let changes: Vec<_> = paths.map(change).collect();
+        self.history.folders.extend(changes);
     }
 
     fn file_state(&mut self, record: RecordRef<'_>, message: &RecordId, order: usize, file: &FileState, update: bool) {
-        let moment = Moment::at(order, Phase::Before);
-        let Some(path) = self.path(&file.path, moment) else { return };
+        let path = self.named(&file.path);
         let before = self.before(&path, file);
         let fact = |phase, what| Fact {
             moment: Moment::at(order, phase),
@@ -231,7 +255,7 @@ impl Collector<'_> {
         history.add_latest(fact(Phase::After, What::Was(Ok(after))));
     }
 
-    fn before(&mut self, path: &ProjectPath, file: &FileState) -> KnownVersion {
+    fn before(&mut self, path: &Named, file: &FileState) -> KnownVersion {
         if let Some(target) = &file.symlink {
             return Ok(FileVersion::Link(target.clone()));
         }
@@ -267,7 +291,8 @@ impl Collector<'_> {
         moment: impl Fn(Phase) -> Moment,
         blobs: Option<&Path>,
     ) {
-        self.made_folders(&event.restore.folders, moment(Phase::Change), &event.id);
+        self.folders(&event.restore.folders, true, moment(Phase::Change), &event.id);
+        self.folders(&event.restore.removed_folders, false, moment(Phase::Change), &event.id);
         let Restore { target, after_target, files, takes_back, .. } = &event.restore;
         let target = target.as_ref().and_then(|id| self.session.record(id));
         let target = target.map(|target| if *after_target { Moment::after(target) } else { Moment::before(target) });
@@ -277,6 +302,7 @@ impl Collector<'_> {
             let root = &self.history.root;
             let path = ProjectPath::in_project(&file.path, root, root).ok();
             let Some(path) = path.filter(|_| is_done) else { continue };
+            let named = Named::Inside(path.clone());
             let fact = |phase, what| Fact {
                 moment: moment(phase),
                 record: event.id.clone(),
@@ -293,16 +319,16 @@ impl Collector<'_> {
                         None => Err(Unknown::Failed(NO_BLOBS.to_owned())),
                     };
                     let [before, after] = [before, after].map(restored);
-                    let history = self.file(&path);
+                    let history = self.file(&named);
                     history.add(fact(Phase::Before, What::Was(before)));
                     history.add(fact(Phase::Change, What::Changed));
                     history.add(fact(Phase::After, What::Was(after)));
                 }
                 (None, Some(target)) => {
-                    self.file(&path).add(fact(Phase::Change, What::Changed));
+                    self.file(&named).add(fact(Phase::Change, What::Changed));
                     self.old_restores.push((fact(Phase::After, What::Changed), path, target));
                 }
-                (None, None) => self.file(&path).add(fact(Phase::Change, What::Changed)),
+                (None, None) => self.file(&named).add(fact(Phase::Change, What::Changed)),
             }
         }
         self.history.restores.push(event);
@@ -356,7 +382,7 @@ impl Collector<'_> {
             }
         }
         for (fact, path, target) in std::mem::take(&mut self.old_restores) {
-            let history = self.file(&path);
+            let history = self.file(&Named::Inside(path));
             let version = history.before(target);
             history.add(Fact { what: What::Was(version), ..fact });
         }
@@ -367,7 +393,7 @@ impl Collector<'_> {
     fn edit(&mut self, call: &Call, edit: FileEdit) {
         let (message, number) = call.moment;
         let moment = |phase| Moment::of_call(message, number, phase);
-        let Some(path) = self.path(&edit.path, moment(Phase::Change)) else { return };
+        let path = self.named(&edit.path);
         if self.snapshotted.contains(&path) {
             // The snapshots tell more, and tell it exactly.
             self.file(&path).name_tool(message, &call.tool);
@@ -387,10 +413,13 @@ impl Collector<'_> {
             None => What::Was(Ok(FileVersion::Absent)),
         };
         let is_open = call.end == End::Open;
-        let history = self.history.paths.entry(path).or_default();
+        let history = self.file(&path);
         if let Some(before) = edit.before {
             let before = match before {
-                Some(text) => What::Was(Ok(history.with_its_line_ends(&text, moment(Phase::Before)))),
+                Some(text) => {
+                    history.doubt_copy(&text, moment(Phase::Before));
+                    What::Was(Ok(history.with_its_line_ends(&text, moment(Phase::Before))))
+                }
                 None => noted(None),
             };
             history.add(fact(Phase::Before, before));

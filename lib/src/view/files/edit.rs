@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::hunks::{self, Hunk, Places};
-use crate::view::tool_view::{CONTENTS, NEW_TEXTS, OLD_TEXTS, PATCHES, PATHS, text};
+use crate::view::tool_view::patch::BEGIN_PATCH;
+use crate::view::tool_view::{CONTENTS, NEW_TEXTS, OLD_TEXTS, PATCHES, PATHS, script, text};
 
 /// More occurrences of a new text are not tried one by one.
 const MAX_OCCURRENCES: usize = 64;
@@ -174,13 +175,8 @@ pub(crate) fn of_call(input: &Value, note: Option<&Map<String, Value>>) -> Vec<F
         return input.as_str().map(hunks::patched_files).unwrap_or_default();
     };
     let Some(path) = text(fields, PATHS) else {
-        let patch = text(fields, PATCHES).filter(|patch| patch.contains(hunks::BEGIN_PATCH));
-        let in_command = || command(fields).filter(|script| script.contains("apply_patch"));
-        return patch
-            .map(str::to_owned)
-            .or_else(in_command)
-            .map(|patch| hunks::patched_files(&patch))
-            .unwrap_or_default();
+        let patch = text(fields, PATCHES).filter(|patch| patch.contains(BEGIN_PATCH));
+        return patch.or_else(|| command(fields)).map(hunks::patched_files).unwrap_or_default();
     };
     let ways: Vec<Way> = way(fields).into_iter().collect();
     let is_change = !ways.is_empty()
@@ -195,16 +191,13 @@ pub(crate) fn of_call(input: &Value, note: Option<&Map<String, Value>>) -> Vec<F
     vec![edit]
 }
 
-/// The command line of a shell call, as text.
-fn command(fields: &Map<String, Value>) -> Option<String> {
-    match fields.get("command").or_else(|| fields.get("cmd"))? {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(words) => {
-            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
-            Some(words?.join(" "))
-        }
+/// The patch that a shell call runs: in its script, or as the argument of `apply_patch`.
+fn command(fields: &Map<String, Value>) -> Option<&str> {
+    let argument = || match fields.get("command").or_else(|| fields.get("cmd"))?.as_array()?.as_slice() {
+        [Value::String(program), Value::String(patch)] if program == "apply_patch" => Some(patch.as_str()),
         _ => None,
-    }
+    };
+    script(fields).filter(|script| script.contains("apply_patch")).or_else(argument)
 }
 
 /// The change that a call's own fields describe.

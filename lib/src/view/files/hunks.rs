@@ -1,11 +1,11 @@
 //! Lines that a patch replaces: of `apply_patch`, of unified diffs, and of the differences that agents note.
 
+use hashbrown::HashMap;
 use serde_json::Value;
 
 use super::edit::{Edit, FileEdit, Way};
-
-pub(crate) const BEGIN_PATCH: &str = "*** Begin Patch";
-const END_PATCH: &str = "*** End Patch";
+use crate::view::tool_view::FileAction;
+use crate::view::tool_view::patch::{self, PatchedFile};
 
 /// Some lines, and what comes in their place.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,11 +37,15 @@ pub(crate) enum Places {
 /// The text with the hunks applied; `None` if one does not fit.
 pub(crate) fn apply(hunks: &[Hunk], text: &str, places: Places) -> Option<String> {
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let mut index: HashMap<&str, Vec<usize>> = HashMap::new();
+    if hunks.iter().any(|hunk| hunk.starts.is_none()) {
+        lines.iter().enumerate().for_each(|(at, line)| index.entry(bare(line)).or_default().push(at));
+    }
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
     for hunk in hunks {
         let old: Vec<&PatchLine> = hunk.lines.iter().filter(|line| line.sign != '+').collect();
-        let at = hunk.place(&lines, done, &old, places)?;
+        let at = hunk.place(&lines, &index, done, &old, places)?;
         lines[done..at].iter().for_each(|line| out.push_str(line));
         done = at;
         for line in &hunk.lines {
@@ -66,6 +70,11 @@ pub(crate) fn apply(hunks: &[Hunk], text: &str, places: Places) -> Option<String
     Some(out)
 }
 
+/// A line without its end.
+fn bare(line: &str) -> &str {
+    line.strip_suffix('\n').unwrap_or(line)
+}
+
 /// The hunks that lead back.
 pub(crate) fn inverse(hunks: &[Hunk]) -> Vec<Hunk> {
     let turned = |line: &PatchLine| {
@@ -85,26 +94,39 @@ pub(crate) fn inverse(hunks: &[Hunk]) -> Vec<Hunk> {
 }
 
 impl Hunk {
-    /// Where the old lines stand, from `from` on.
-    fn place(&self, lines: &[&str], from: usize, old: &[&PatchLine], places: Places) -> Option<usize> {
-        let bare = |at: usize| lines[at].strip_suffix('\n').unwrap_or(lines[at]);
+    /// Where the old lines stand, from `from` on. `index` has the places of each line, if the hunk does not name its own.
+    fn place(
+        &self,
+        lines: &[&str],
+        index: &HashMap<&str, Vec<usize>>,
+        from: usize,
+        old: &[&PatchLine],
+        places: Places,
+    ) -> Option<usize> {
         let fits = |at: usize| {
             let there = lines.get(at..).and_then(|rest| rest.get(..old.len()));
-            there.is_some() && old.iter().enumerate().all(|(n, line)| bare(at + n) == line.text)
+            there.is_some_and(|there| there.iter().zip(old).all(|(line, old)| bare(line) == old.text))
         };
         if let Some((start, _)) = self.starts {
             return Some(start).filter(|start| *start >= from && fits(*start));
         }
+        let places_of = |text: &str, from: usize| {
+            let all = index.get(text).map(Vec::as_slice).unwrap_or_default();
+            &all[all.partition_point(|at| *at < from)..]
+        };
         let mut from = from;
         for heading in &self.headings {
-            from = (from..lines.len()).find(|at| bare(*at) == heading)? + 1;
+            from = places_of(heading, from).first()? + 1;
         }
         if old.is_empty() {
             // `apply_patch` adds lines without a place at the end.
             let at = if self.headings.is_empty() { lines.len() } else { from };
             return (places == Places::First || lines.is_empty()).then_some(at);
         }
-        let mut fitting = (from..lines.len()).filter(|at| fits(*at));
+        // Only the places of the rarest line are tried.
+        let candidates = old.iter().enumerate().map(|(number, line)| (number, places_of(&line.text, from + number)));
+        let (number, candidates) = candidates.min_by_key(|(_, candidates)| candidates.len())?;
+        let mut fitting = candidates.iter().map(|at| at - number).filter(|at| fits(*at));
         let first = fitting.next()?;
         (places == Places::First || fitting.next().is_none()).then_some(first)
     }
@@ -168,81 +190,42 @@ fn starts(old: (usize, usize), new: (usize, usize)) -> (usize, usize) {
 
 /// The changes of a patch in the format of `apply_patch`, file by file.
 pub(crate) fn patched_files(text: &str) -> Vec<FileEdit> {
-    let Some(begin) = text.find(BEGIN_PATCH) else { return Vec::new() };
-    let mut sections: Vec<Section<'_>> = Vec::new();
-    for line in text[begin..].lines().skip(1).take_while(|line| line.trim_end() != END_PATCH) {
-        let actions = [
-            ("*** Add File: ", Action::Add),
-            ("*** Update File: ", Action::Update),
-            ("*** Delete File: ", Action::Delete),
-        ];
-        let heading = actions.into_iter().find_map(|(prefix, action)| Some((line.strip_prefix(prefix)?, action)));
-        match (heading, sections.last_mut()) {
-            (Some((path, action)), _) => {
-                sections.push(Section { path: path.trim(), action, moved_to: None, lines: Vec::new() });
-            }
-            (None, Some(section)) => match line.strip_prefix("*** Move to: ") {
-                Some(path) => section.moved_to = Some(path.trim()),
-                // Such as the mark of the end of the file.
-                None if line.starts_with("*** ") => {}
-                None => section.lines.push(line),
-            },
-            (None, None) => {}
+    patch::patched_files(text).iter().flat_map(edits).collect()
+}
+
+fn edits(file: &PatchedFile<'_>) -> Vec<FileEdit> {
+    let edit = |path: &str, ways| FileEdit { path: path.to_owned(), before: None, edit: Edit(ways), after: None };
+    let way = match file.action {
+        FileAction::Write => {
+            let content: String =
+                file.lines.iter().map(|line| format!("{}\n", line.strip_prefix('+').unwrap_or(line))).collect();
+            return vec![FileEdit { before: Some(None), ..edit(file.path, vec![Way::Write(content.into())]) }];
         }
+        FileAction::Delete => Way::Delete,
+        FileAction::Edit => Way::Patch { hunks: hunks(&file.lines), ends_with_newline: true },
+    };
+    match file.moved_to {
+        None => vec![edit(file.path, vec![way])],
+        // What the new file holds follows from the old one, which is not looked at here.
+        Some(to) => vec![edit(file.path, vec![Way::Delete]), edit(to, Vec::new())],
     }
-    sections.iter().flat_map(Section::edits).collect()
 }
 
-/// What a patch says about one file.
-struct Section<'a> {
-    path: &'a str,
-    action: Action,
-    moved_to: Option<&'a str>,
-    lines: Vec<&'a str>,
-}
-
-#[derive(Clone, Copy)]
-enum Action {
-    Add,
-    Update,
-    Delete,
-}
-
-impl Section<'_> {
-    fn edits(&self) -> Vec<FileEdit> {
-        let edit = |path: &str, ways| FileEdit { path: path.to_owned(), before: None, edit: Edit(ways), after: None };
-        let way = match self.action {
-            Action::Add => {
-                let content: String =
-                    self.lines.iter().map(|line| format!("{}\n", line.strip_prefix('+').unwrap_or(line))).collect();
-                return vec![FileEdit { before: Some(None), ..edit(self.path, vec![Way::Write(content.into())]) }];
-            }
-            Action::Delete => Way::Delete,
-            Action::Update => Way::Patch { hunks: self.hunks(), ends_with_newline: true },
+fn hunks(lines: &[&str]) -> Vec<Hunk> {
+    let mut hunks = vec![Hunk::default()];
+    for line in lines {
+        let Some(heading) = line.strip_prefix("@@") else {
+            hunks.iter_mut().rev().take(1).for_each(|hunk| hunk.push(line));
+            continue;
         };
-        match self.moved_to {
-            None => vec![edit(self.path, vec![way])],
-            // What the new file holds follows from the old one, which is not looked at here.
-            Some(to) => vec![edit(self.path, vec![Way::Delete]), edit(to, Vec::new())],
+        if hunks.last().is_some_and(|hunk| !hunk.lines.is_empty()) {
+            hunks.push(Hunk::default());
         }
+        let heading = Some(heading.trim()).filter(|heading| !heading.is_empty());
+        hunks.iter_mut().rev().take(1).for_each(|hunk| hunk.headings.extend(heading.map(str::to_owned)));
     }
-
-    fn hunks(&self) -> Vec<Hunk> {
-        let mut hunks = vec![Hunk::default()];
-        for line in &self.lines {
-            let Some(heading) = line.strip_prefix("@@") else {
-                hunks.iter_mut().rev().take(1).for_each(|hunk| hunk.push(line));
-                continue;
-            };
-            if hunks.last().is_some_and(|hunk| !hunk.lines.is_empty()) {
-                hunks.push(Hunk::default());
-            }
-            let heading = Some(heading.trim()).filter(|heading| !heading.is_empty());
-            hunks.iter_mut().rev().take(1).for_each(|hunk| hunk.headings.extend(heading.map(str::to_owned)));
-        }
-        hunks.retain(|hunk| !hunk.lines.is_empty());
-        hunks
-    }
+    hunks.retain(|hunk| !hunk.lines.is_empty());
+    hunks
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::edit::Edit;
 use super::version::{FileContent, FileVersion, KnownVersion, Unknown};
-use super::{ChangeAction, ChangeRow};
+use super::{ChangeAction, ChangeRow, RestoreEvent};
 use crate::model::hash::Hashing;
 use crate::model::record::RecordId;
 use crate::session::RecordRef;
@@ -106,6 +106,13 @@ pub(crate) struct PathHistory {
     pub(crate) has_text_only: bool,
 }
 
+/// A content that follows from edits that were taken back.
+pub(crate) struct Rebuilt {
+    pub(crate) version: FileVersion,
+    /// The edits lead to what is on disk, so that nothing else has to be known of that.
+    pub(crate) leads_to_disk: bool,
+}
+
 /// How calls without a result count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OpenCalls {
@@ -147,6 +154,7 @@ impl PathHistory {
         let at = self.facts.partition_point(|fact| fact.moment < moment);
         match self.facts.get(at).map(|fact| &fact.what) {
             Some(What::Was(Ok(version))) => Ok(version.clone()),
+            Some(What::Was(Err(Unknown::Contradicted))) => Err(Unknown::Contradicted),
             Some(What::Was(Err(unknown))) => self.state_after(at, OpenCalls::Happened).map_err(|_| unknown.clone()),
             Some(What::Edited { .. } | What::Changed) | None => self.state_after(at, OpenCalls::Happened),
         }
@@ -161,6 +169,42 @@ impl PathHistory {
         match (&left, &next) {
             (Ok(left), Ok(next)) if !same(left, next) => Ok(left.clone()),
             _ => next,
+        }
+    }
+
+    /// What the session left at a moment. What stood there before the next change counts, unless that change is a restore: what a
+    /// forced restore overwrote is not what the session left.
+    pub(crate) fn left_at(&self, moment: Moment) -> KnownVersion {
+        let at = self.facts.partition_point(|fact| fact.moment < moment);
+        match self.facts.get(at) {
+            Some(next) if next.is_restore => self.left_before(moment).map(|left| self.with_copy(left)),
+            _ => self.before(moment),
+        }
+    }
+
+    /// A version of which only the hash is known, with a copy of that content from another moment.
+    fn with_copy(&self, version: FileVersion) -> FileVersion {
+        let FileVersion::File { content: FileContent::Hash { sha256, .. }, mode } = &version else { return version };
+        let has_it = |known: &&FileVersion| known.copy().is_some() && measured(known).1.as_ref() == Some(sha256);
+        let known = self.facts.iter().filter_map(|fact| match &fact.what {
+            What::Was(Ok(known)) => Some(known),
+            _ => None,
+        });
+        let copy = known.into_iter().find(has_it).and_then(FileVersion::copy).cloned();
+        match copy {
+            Some(copy) => FileVersion::File { content: FileContent::Copy(copy), mode: *mode },
+            None => version,
+        }
+    }
+
+    /// Whether a restore found something else than what was there at an earlier moment.
+    pub(crate) fn is_other_at(&self, restore: &RestoreEvent, earlier: Moment) -> bool {
+        if !self.is_changed_by(&restore.id) {
+            return false;
+        }
+        match (self.before(earlier), self.before(restore.moment)) {
+            (Ok(earlier), Ok(found)) => !same(&earlier, &found),
+            _ => false,
         }
     }
 
@@ -184,19 +228,30 @@ impl PathHistory {
 
     /// Notes which tool made the change that a snapshot of this message tells of.
     pub(super) fn name_tool(&mut self, message: usize, tool: &str) {
-        let is_its = |fact: &&mut Fact| fact.moment.message == message && fact.tool.is_none() && !fact.is_restore;
-        self.facts.iter_mut().filter(is_its).for_each(|fact| fact.tool = Some(tool.to_owned()));
+        let first = self.facts.partition_point(|fact| fact.moment.message < message);
+        let here = self.facts[first..].iter_mut().take_while(|fact| fact.moment.message == message);
+        let is_its = |fact: &&mut Fact| fact.tool.is_none() && !fact.is_restore;
+        here.filter(is_its).for_each(|fact| fact.tool = Some(tool.to_owned()));
     }
 
-    /// The same, if nothing else says so, from what is on disk now: taken back edit by edit.
-    pub(crate) fn before_from(&self, moment: Moment, disk: &[u8]) -> Option<FileVersion> {
-        let at = self.facts.partition_point(|fact| fact.moment < moment);
-        let mut content = disk.to_vec();
-        for fact in self.facts[at..].iter().rev() {
-            let What::Edited { edit, is_open: false } = &fact.what else { return None };
+    /// The same, if nothing else says so, with the edits since taken back: from the next content that is known, which an earlier
+    /// undo kept, else from what is on disk now.
+    pub(crate) fn before_edits(&self, moment: Moment, disk: impl FnOnce() -> Option<Vec<u8>>) -> Option<Rebuilt> {
+        let since = &self.facts[self.facts.partition_point(|fact| fact.moment < moment)..];
+        let known = since.iter().position(|fact| matches!(&fact.what, What::Was(Ok(_))));
+        let edits = &since[..known.unwrap_or(since.len())];
+        if edits.iter().any(|fact| !matches!(fact.what, What::Edited { is_open: false, .. })) {
+            return None;
+        }
+        let mut content = match known.map(|at| &since[at].what) {
+            Some(What::Was(Ok(version))) => version.copy()?.read(REBUILD_LIMIT_BYTES).ok()?.to_vec(),
+            _ => disk()?,
+        };
+        for fact in edits.iter().rev() {
+            let What::Edited { edit, .. } = &fact.what else { return None };
             content = edit.unapply(Some(&content))?;
         }
-        Some(FileVersion::rebuilt(content))
+        Some(Rebuilt { version: FileVersion::rebuilt(content), leads_to_disk: known.is_none() })
     }
 
     /// A content before a moment as an agent noted it. Claude Code notes only line feeds: what is known to have been there is used
@@ -210,6 +265,20 @@ impl PathHistory {
             text.is_some_and(|text| text.replace("\r\n", "\n") == noted)
         };
         known.filter(is_same).map_or_else(|| FileVersion::rebuilt(noted.as_bytes()), FileVersion::rebuilt)
+    }
+
+    /// Compares the copy right before an edit with what the agent noted of the same moment. A copy without a hash has nothing else
+    /// that vouches for it. Agents note neither carriage returns nor a byte order mark, and nothing that is not UTF-8.
+    pub(super) fn doubt_copy(&mut self, noted: &str, moment: Moment) {
+        let at = self.facts.partition_point(|fact| fact.moment < moment);
+        let Some(Fact { what: What::Was(known), .. }) = self.facts[..at].last_mut() else { return };
+        let Ok(FileVersion::File { content: FileContent::Copy(copy), .. }) = known else { return };
+        let bytes = Some(&*copy).filter(|copy| copy.sha256().is_none() && copy.blob_id().is_none());
+        let Some(bytes) = bytes.and_then(|copy| copy.read(REBUILD_LIMIT_BYTES).ok()) else { return };
+        let plain = |text: &str| text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
+        if std::str::from_utf8(&bytes).is_ok_and(|text| plain(text) != plain(noted)) {
+            *known = Err(Unknown::Contradicted);
+        }
     }
 
     /// What the session left.
@@ -250,10 +319,10 @@ impl PathHistory {
             .any(|fact| !fact.is_restore && matches!(fact.what, What::Edited { .. } | What::Changed))
     }
 
-    /// Whether the agent changed the file at these places of the session.
-    pub(crate) fn is_changed_by_session_in(&self, messages: &std::ops::Range<usize>) -> bool {
-        let is_change = |fact: &Fact| !fact.is_restore && !matches!(fact.what, What::Was(_));
-        self.facts.iter().any(|fact| is_change(fact) && messages.contains(&fact.moment.message))
+    /// The places of the session at which the agent changed the file.
+    pub(crate) fn changed_by_session(&self) -> impl Iterator<Item = usize> {
+        let is_change = |fact: &&Fact| !fact.is_restore && !matches!(fact.what, What::Was(_));
+        self.facts.iter().filter(is_change).map(|fact| fact.moment.message)
     }
 
     /// The state after the first `count` facts.

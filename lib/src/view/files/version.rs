@@ -49,6 +49,19 @@ pub enum Unknown {
     NotKept(&'static str),
     /// The agent tried to keep it, or the copy is not usable.
     Failed(String),
+    /// There is a copy, and the agent noted another content of the same moment: nobody knows which one is true.
+    Contradicted,
+}
+
+impl Unknown {
+    /// The reason, for people.
+    pub fn why(&self) -> &str {
+        match self {
+            Unknown::NotKept(why) => why,
+            Unknown::Failed(why) => why,
+            Unknown::Contradicted => "the copy is not what the agent saw before its edit",
+        }
+    }
 }
 
 impl FileVersion {

@@ -2,12 +2,12 @@
 
 use super::change::{Builder, FileAction, Sign};
 
-const BEGIN: &str = "*** Begin Patch";
-const END: &str = "*** End Patch";
+pub(crate) const BEGIN_PATCH: &str = "*** Begin Patch";
+const END_PATCH: &str = "*** End Patch";
 
 /// Reads a patch with the names of its files; `None` if the text is none. What stands around an `apply_patch` patch is ignored.
 pub(super) fn read<'a>(text: &'a str, out: &mut Builder<'a>) -> Option<()> {
-    match text.find(BEGIN) {
+    match text.find(BEGIN_PATCH) {
         Some(begin) => apply_patch(&text[begin..], out),
         None if is_unified(text) => unified(text, out),
         None => {}
@@ -22,22 +22,45 @@ pub(super) fn hunks<'a>(text: &'a str, out: &mut Builder<'a>) {
 }
 
 fn apply_patch<'a>(text: &'a str, out: &mut Builder<'a>) {
-    let mut is_deleted = false;
-    for line in text.lines().skip(1).take_while(|line| *line != END) {
+    for file in patched_files(text) {
+        out.file(file.path, file.action);
+        file.moved_to.into_iter().for_each(|path| out.moved_to(path));
+        let lines = file.lines.iter().filter(|_| file.action != FileAction::Delete);
+        lines.for_each(|line| hunk_line(line, out));
+    }
+}
+
+/// What a patch in the format of `apply_patch` says about one file.
+pub(crate) struct PatchedFile<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) action: FileAction,
+    pub(crate) moved_to: Option<&'a str>,
+    /// Its hunks.
+    pub(crate) lines: Vec<&'a str>,
+}
+
+/// The files of a patch in the format of `apply_patch`, which may stand in other text.
+pub(crate) fn patched_files(text: &str) -> Vec<PatchedFile<'_>> {
+    let Some(begin) = text.find(BEGIN_PATCH) else { return Vec::new() };
+    let mut files: Vec<PatchedFile<'_>> = Vec::new();
+    for line in text[begin..].lines().skip(1).take_while(|line| line.trim_end() != END_PATCH) {
         let after = |prefix| line.strip_prefix(prefix).map(str::trim);
-        let file = after("*** Add File: ")
+        let heading = after("*** Add File: ")
             .map(|path| (path, FileAction::Write))
             .or_else(|| after("*** Update File: ").map(|path| (path, FileAction::Edit)))
             .or_else(|| after("*** Delete File: ").map(|path| (path, FileAction::Delete)));
-        if let Some((path, action)) = file {
-            is_deleted = action == FileAction::Delete;
-            out.file(path, action);
-        } else if let Some(path) = after("*** Move to: ") {
-            out.moved_to(path);
-        } else if !line.starts_with("*** ") && !is_deleted {
-            hunk_line(line, out);
+        match (heading, files.last_mut()) {
+            (Some((path, action)), _) => files.push(PatchedFile { path, action, moved_to: None, lines: Vec::new() }),
+            (None, Some(file)) => match after("*** Move to: ") {
+                Some(path) => file.moved_to = Some(path),
+                // Such as the mark of the end of the file.
+                None if line.starts_with("*** ") => {}
+                None => file.lines.push(line),
+            },
+            (None, None) => {}
         }
     }
+    files
 }
 
 /// A line of a hunk, or the line that starts one.

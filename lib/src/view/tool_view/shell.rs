@@ -54,7 +54,7 @@ fn command(input: &Map<String, Value>) -> Option<Cow<'_, str>> {
 }
 
 /// The command if it is one text: a string, or what `bash -lc` is given.
-pub(super) fn script(input: &Map<String, Value>) -> Option<&str> {
+pub(crate) fn script(input: &Map<String, Value>) -> Option<&str> {
     match stated(input)? {
         Value::String(command) => Some(command),
         Value::Array(words) => match words.as_slice() {

@@ -18,6 +18,7 @@ use crate::model::regular_file::{self, Links};
 use crate::session::blob;
 use crate::session::read::packed::Packing;
 use crate::write::store::Store;
+use crate::write::undo::pending::lock_store;
 
 /// A recorder copies a file first and names the copy when the tool has run; no tool runs for longer without a new copy.
 const NEW_FOR: SignedDuration = SignedDuration::from_hours(1);
@@ -92,6 +93,8 @@ impl Store {
     /// Deletes blobs that [`Store::unreferenced_blobs`] listed. One that a recorder has found again since is kept. Returns whether
     /// each is gone.
     pub fn drop_blob(&self, blob: &BlobFile) -> Result<bool> {
+        // An undo that is under way may be about to name it.
+        let _lock = lock_store(&*self.disk, &self.root)?;
         let is_listed = blob.path.starts_with(blob::folder(&self.root));
         let written = fs::symlink_metadata(&blob.path).and_then(|now| now.modified()).at(&blob.path)?;
         let is_old = Timestamp::try_from(written).is_ok_and(|written| self.is_old(written));

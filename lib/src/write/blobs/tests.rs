@@ -94,3 +94,14 @@ fn what_cannot_be_read_is_told_apart_from_a_full_store() {
     let CopyError::Writing(Error::Io { source, .. }) = &full else { panic!("{full:?}") };
     assert_eq!(source.kind(), io::ErrorKind::StorageFull);
 }
+
+#[test]
+fn a_damaged_blob_is_written_again_by_whoever_has_its_content() {
+    for bytes in [10, PIECE_BYTES + 1] {
+        let (sim, content) = (Sim::new(0, &["/home"]), content(bytes));
+        let id = put_all(&sim, &content).unwrap().id;
+        sim.write(&format!("{FOLDER}/{}/{id}", &id[..2]), b"damaged");
+        put_all(&sim, &content).unwrap();
+        assert!(blob(&sim, &id) == Some(content), "{bytes} bytes");
+    }
+}

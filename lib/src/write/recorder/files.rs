@@ -66,15 +66,21 @@ impl Recorder {
         let Some(log) = &mut self.log else { return Ok(()) };
         let project = Real.resolve(&log.project());
         let mut known = self.files.named.take().unwrap_or_default();
+        let mut names: HashSet<String> = known.iter().map(|(named, _)| named.path.clone()).collect();
         for path in paths {
             let named = file_now::locate(&project, path.as_ref());
-            if known.iter().any(|(other, _)| *other == named) {
+            if !names.insert(named.path.clone()) {
                 continue;
             }
             let now = match &named.place {
-                Err(why) => FileNow::Unknown { why: why.clone(), stat: None },
+                // What is not touched need not be restored. A folder does not tell what changes in it.
+                Err(why) => {
+                    let refused = project.join(&named.path);
+                    let stat = file_now::stat(&refused).filter(|_| !refused.is_dir());
+                    FileNow::Unknown { why: why.clone(), stat }
+                }
                 Ok(place) => {
-                    let is_missing = |folder: &&Path| folder.starts_with(&project) && !folder.exists();
+                    let is_missing = |folder: &&Path| folder.starts_with(&project) && !folder.is_dir();
                     let folders = place.ancestors().skip(1).take_while(is_missing);
                     self.files.missing.extend(folders.map(Path::to_path_buf));
                     let copied = file_now::look(place, &Look::Copy(&log.blobs(), COPY_LIMIT_BYTES));
@@ -133,7 +139,7 @@ impl Recorder {
             return Ok(());
         }
         let scan = self.files.watch.as_ref().map(|watch| watch.scan(log)).transpose()?;
-        let mut files = self.files.changes_of_named();
+        let mut files = self.files.changes_of_named(&Real.resolve(&log.project()));
         if let (Some(watch), Some(scan)) = (&self.files.watch, &scan) {
             let places: HashMap<String, usize> =
                 files.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect();
@@ -146,8 +152,19 @@ impl Recorder {
             }
         }
         let mut folders = self.files.made_folders(&Real.resolve(&log.project()));
+        let mut extra = serde_json::Map::new();
         if let (Some(watch), Some(scan)) = (&self.files.watch, &scan) {
             folders.extend(watch.new_folders(scan).cloned());
+            let removed: Vec<&String> = watch.removed_folders(scan).collect();
+            if !removed.is_empty() {
+                extra.insert(Snapshot::REMOVED_FOLDERS.to_owned(), json!(removed));
+            }
+            if !scan.unwatched.is_empty() {
+                extra.insert(Snapshot::UNWATCHED.to_owned(), json!(scan.unwatched));
+            }
+        }
+        if !folders.is_empty() {
+            extra.insert(Snapshot::FOLDERS.to_owned(), json!(folders));
         }
         let folder = &log.place.blobs;
         for file in &mut files {
@@ -161,8 +178,6 @@ impl Recorder {
             let message = log.message_of_changes();
             let update = self.files.has_snapshot(message.as_ref(), log)?;
             log.repeat_title();
-            let made = Some(folders).filter(|folders| !folders.is_empty());
-            let extra = made.map(|made| (Snapshot::FOLDERS.to_owned(), json!(made))).into_iter().collect();
             let snapshot = Snapshot { message: message.clone(), update, files, extra, ..Snapshot::default() };
             self.write(vec![Piece::next(Body::Snapshot(snapshot))], entries, Durability::Sync)?;
             self.files.messages.get_or_insert_default().extend(message);
@@ -187,13 +202,15 @@ impl Files {
         made.filter_map(|folder| file_now::recorded_path(folder.strip_prefix(project).ok()?)).collect()
     }
 
-    fn changes_of_named(&self) -> Vec<FileState> {
+    fn changes_of_named(&self, project: &Path) -> Vec<FileState> {
         let nobody_looked = FileNow::Unknown { why: String::new(), stat: None };
         let change = |(named, before): &(Named, FileNow)| {
-            let Ok(place) = &named.place else { return file_now::change(&named.path, before, &nobody_looked) };
+            let refused = project.join(&named.path);
+            let place = named.place.as_ref().unwrap_or(&refused);
             match before {
                 // It could not be copied. If it was not changed either, that does not matter.
                 FileNow::Unknown { stat: Some(stat), .. } if file_now::stat(place).as_ref() == Some(stat) => None,
+                before if named.place.is_err() => file_now::change(&named.path, before, &nobody_looked),
                 before => {
                     // Nothing is written.
                     let after = file_now::look(place, &Look::Hash).unwrap_or(FileNow::Absent);
@@ -216,7 +233,7 @@ impl Files {
             }
             self.messages = Some(messages);
         }
-        Ok(message.is_some_and(|message| self.messages.iter().flatten().any(|known| known == message)))
+        Ok(message.is_some_and(|message| self.messages.as_ref().is_some_and(|known| known.contains(message))))
     }
 }
 

@@ -76,6 +76,8 @@ pub(super) struct Known {
 pub(super) struct Scan {
     files: Inventory,
     folders: BTreeSet<String>,
+    /// How many files are not looked at, by the reason.
+    pub(super) unwatched: BTreeMap<&'static str, u64>,
     watched: Watched,
 }
 
@@ -171,41 +173,46 @@ impl Recorder {
 impl Watch {
     /// Looks at every file. Fails only if the store cannot be written.
     pub(super) fn scan(&self, log: &Log) -> Result<Scan> {
-        let (found, folders, mut skipped) = self.find(log);
+        let (found, folders, unwatched) = self.find(log);
         let blobs = log.blobs();
         let now_seconds = (log.place.host.now)().as_second();
         let mut room = TOTAL_LIMIT_BYTES;
-        let limits: Vec<u64> = found
-            .iter()
-            .map(|found| {
-                let fits = found.stat.bytes() <= FILE_LIMIT_BYTES.min(room);
-                room -= if fits { found.stat.bytes() } else { 0 };
-                if fits { FILE_LIMIT_BYTES } else { 0 }
-            })
-            .collect();
-        let look = |(found, limit): (Found, u64)| -> Result<(String, Known)> {
+        let mut too_large = |bytes: u64| {
+            if bytes > FILE_LIMIT_BYTES {
+                return Some("larger than 16 MiB");
+            }
+            let is_full = bytes > room;
+            room -= if is_full { 0 } else { bytes };
+            is_full.then_some("the project is larger than 1 GiB")
+        };
+        let found: Vec<_> = found.into_iter().map(|found| (too_large(found.stat.bytes()), found)).collect();
+        let look = |(why, found): (Option<&str>, Found)| -> Result<(String, Known)> {
             let Found { path, place, stat } = found;
+            if let Some(why) = why {
+                let now = FileNow::Unknown { why: why.to_owned(), stat: Some(stat.clone()) };
+                return Ok((path, Known { now, stat, is_in_doubt: false }));
+            }
             let known = self.known.get(&path).filter(|known| known.stat == stat && !known.is_in_doubt);
             if let Some(known) = known {
                 return Ok((path, known.clone()));
             }
-            let now = file_now::look(&place, &Look::Copy(&blobs, limit))?;
+            let now = file_now::look(&place, &Look::Copy(&blobs, FILE_LIMIT_BYTES))?;
             let is_in_doubt = stat.changed_seconds() >= now_seconds - CLOCK_TICK_SECONDS;
             Ok((path, Known { now, stat, is_in_doubt }))
         };
-        let found: Vec<(Found, u64)> = found.into_iter().zip(limits).collect();
         let looked = found.into_par_iter().map(look).collect::<Result<Vec<_>>>()?;
         let is_file = |(_, known): &(String, Known)| !matches!(known.now, FileNow::Absent | FileNow::Folder);
         let files: Inventory = looked.into_iter().filter(is_file).collect();
-        skipped += files.values().filter(|known| matches!(known.now, FileNow::Unknown { .. })).count() as u64;
+        let unknown = files.values().filter(|known| matches!(known.now, FileNow::Unknown { .. })).count() as u64;
+        let skipped = unknown + unwatched.values().sum::<u64>();
         let bytes = files.values().map(|known| known.stat.bytes()).sum();
         let watched = Watched { files: files.len() as u64, bytes, skipped };
-        Ok(Scan { files, folders, watched })
+        Ok(Scan { files, folders, unwatched, watched })
     }
 
-    /// The files and folders that are there, and how many are too many.
-    fn find(&self, log: &Log) -> (Vec<Found>, BTreeSet<String>, u64) {
-        let (mut found, mut folders, mut skipped) = (BTreeMap::new(), BTreeSet::new(), 0);
+    /// The files and folders that are there, and how many files are not watched, by the reason.
+    fn find(&self, log: &Log) -> (Vec<Found>, BTreeSet<String>, BTreeMap<&'static str, u64>) {
+        let (mut found, mut folders, mut unwatched) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         for entry in self.walk(log) {
             let Ok(inside) = entry.path().strip_prefix(&self.project) else { continue };
             let path = file_now::recorded_path(inside);
@@ -213,13 +220,17 @@ impl Watch {
                 folders.extend(path.filter(|path| !path.is_empty() && folders.len() < FILE_LIMIT));
                 continue;
             }
-            let metadata = entry.metadata();
-            let (Some(path), Ok(metadata), false) = (path, metadata, found.len() >= FILE_LIMIT) else {
-                skipped += 1;
-                continue;
+            let why = match (path, entry.metadata()) {
+                (None, _) => "the name is not UTF-8",
+                (_, Err(_)) => "it cannot be read",
+                _ if found.len() >= FILE_LIMIT => "the project has more than 100,000 files",
+                (Some(path), Ok(metadata)) => {
+                    let (place, stat) = (entry.into_path(), Stat::of(&metadata));
+                    found.insert(path.clone(), Found { path, place, stat });
+                    continue;
+                }
             };
-            let (place, stat) = (entry.into_path(), Stat::of(&metadata));
-            found.insert(path.clone(), Found { path, place, stat });
+            *unwatched.entry(why).or_default() += 1;
         }
         for (path, known) in self.known.iter().filter(|(path, _)| !found.contains_key(*path)).collect::<Vec<_>>() {
             let place = self.project.join(path);
@@ -231,7 +242,7 @@ impl Watch {
             };
             found.insert(path.clone(), Found { path: path.clone(), place, stat });
         }
-        (found.into_values().collect(), folders, skipped)
+        (found.into_values().collect(), folders, unwatched)
     }
 
     /// The files, links and folders below the root, but not what is excluded. `.gitignore` files above the root count too, so the walk starts
@@ -276,6 +287,11 @@ impl Watch {
     /// The folders that were made since the last scan.
     pub(super) fn new_folders<'f>(&'f self, scan: &'f Scan) -> impl Iterator<Item = &'f String> {
         scan.folders.difference(&self.folders)
+    }
+
+    /// The folders that went away since the last scan.
+    pub(super) fn removed_folders<'f>(&'f self, scan: &'f Scan) -> impl Iterator<Item = &'f String> {
+        self.folders.difference(&scan.folders)
     }
 
     /// What was found is the state that later changes start from.

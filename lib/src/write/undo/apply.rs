@@ -14,9 +14,10 @@ use std::path::Path;
 use hashbrown::HashSet;
 
 use super::on_disk::OnDisk;
-use super::pending::{self, Pending};
+use super::pending::{Notes, Pending};
 use super::plan::{Action, Blocked, Head, Plan, PlannedChange, PlannedFile, Readiness};
 use super::record::record_in;
+use super::room::Leaving;
 use super::{Undo, journal};
 use crate::disk::worktree::Found;
 use crate::model::error::{At, Error, Result};
@@ -25,7 +26,7 @@ use crate::model::record::{RecordId, Restore, RestoredFile, RestoredVersion};
 use crate::session::backups::FileCopy;
 use crate::view::files::{FileContent, FileVersion, JournalEntry};
 use crate::write::blobs::{Blobs, CopyError};
-use crate::write::recorder::Recorder;
+use crate::write::recorder::{Recorder, Warning};
 
 /// A plan that was applied.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Applied {
     pub restore: RecordId,
     /// How many files changed.
     pub files: usize,
+    /// What was odd about the session's file when the restore was noted in it.
+    pub warnings: Vec<Warning>,
 }
 
 /// What became of an operation that was interrupted.
@@ -57,17 +60,27 @@ struct Swap {
 impl Undo<'_> {
     /// Whether an operation on the same project was interrupted: the next one finishes it or takes it back.
     pub fn is_interrupted(&self) -> Result<bool> {
-        Ok(pending::read(&pending::path_for(&self.store, &self.root))?.is_some())
+        Ok(self.notes().read()?.is_some())
     }
 
     /// Finishes an operation that was interrupted, or takes it back if a file has changed since. Read the session again after it.
     pub fn recover(&self) -> Result<Option<Recovered>> {
-        if !self.is_interrupted()? {
-            return Ok(None);
+        let Some(pending) = self.notes().read()? else { return Ok(None) };
+        // Its blobs and its journal are in the store of its own session.
+        match pending.store.as_ref().filter(|store| **store != self.store) {
+            Some(store) => self.in_store(store).recover_own(),
+            None => self.recover_own(),
         }
-        let _lock = pending::lock(&*self.disk, &self.store)?;
-        let path = pending::path_for(&self.store, &self.root);
-        let Some(pending) = pending::read(&path)? else { return Ok(None) };
+    }
+
+    fn notes(&self) -> Notes {
+        Notes::of(&self.store, self.host.data.as_deref(), &self.root)
+    }
+
+    fn recover_own(&self) -> Result<Option<Recovered>> {
+        let notes = self.notes();
+        let _lock = notes.lock(&*self.disk)?;
+        let Some(pending) = notes.read()? else { return Ok(None) };
         let mut swaps = self.swaps_of(&pending)?;
         self.unstage(&swaps, &pending);
         let finished = match self.is_recorded(&pending) {
@@ -91,7 +104,7 @@ impl Undo<'_> {
             }
             Err(error) => return Err(error),
         };
-        pending::remove(&*self.disk, &path)?;
+        notes.remove(&*self.disk)?;
         Ok(Some(recovered))
     }
 
@@ -109,47 +122,45 @@ impl Undo<'_> {
         if !plan.is_ready(blocked) || (plan.changes(blocked) == 0 && plan.head.is_none()) {
             return Err(Error::NotReady);
         }
-        let _lock = pending::lock(&*self.disk, &self.store)?;
-        let path = pending::path_for(&self.store, &self.root);
-        if pending::read(&path)?.is_some() {
-            return Err(Error::Interrupted(path));
+        let notes = self.notes();
+        let _lock = notes.lock(&*self.disk)?;
+        if notes.read()?.is_some() {
+            return Err(Error::Interrupted(notes.own().to_path_buf()));
         }
         let operation = (self.host.new_id)();
-        let mut swaps = Vec::new();
-        for change in plan.files.iter().filter(|file| file.is_applied(blocked)).filter_map(|file| file.change.as_ref())
-        {
-            swaps.push(self.keep(change)?);
-        }
+        let leaving = Leaving::of_plan(plan, blocked);
+        let changes = plan.files.iter().filter(|file| file.is_applied(blocked)).filter_map(|file| file.change.as_ref());
+        let mut swaps = changes.map(|change| self.keep(change, &leaving)).collect::<Result<Vec<Swap>>>()?;
         let pending = self.pending(plan, blocked, &swaps, operation);
-        let begun = pending::write(&*self.disk, &path, &pending);
+        let begun = notes.write(&*self.disk, &pending);
         if let Err(error) = begun.and_then(|()| self.change(&mut swaps, &pending)) {
-            self.cancel(&swaps, &pending, &path)?;
+            self.cancel(&swaps, &pending, &notes)?;
             return Err(error);
         }
         let recorded = match recorder {
-            Some(recorder) => record_in(recorder, &pending),
+            Some(recorder) => record_in(recorder, &pending).map(|restore| (restore, Vec::new())),
             None => self.record(&pending),
         };
-        let restore = match recorded {
-            Ok(restore) => restore,
+        let (restore, warnings) = match recorded {
+            Ok(recorded) => recorded,
             Err(error) => {
                 // What is recorded stays, and the next operation makes it safe.
                 if !self.is_recorded(&pending)? {
-                    self.cancel(&swaps, &pending, &path)?;
+                    self.cancel(&swaps, &pending, &notes)?;
                 }
                 return Err(error);
             }
         };
         self.remove_empty_folders(&pending);
         // If it stays, the next operation finds that all is done.
-        drop(pending::remove(&*self.disk, &path));
-        Ok(Applied { restore, files: swaps.len() })
+        drop(notes.remove(&*self.disk));
+        Ok(Applied { restore, files: swaps.len(), warnings })
     }
 
     fn pending(&self, plan: &Plan, blocked: Blocked, swaps: &[Swap], operation: String) -> Pending {
         let mut kept = swaps.iter();
-        let is_told = |file: &&PlannedFile| file.change.is_some() || file.state != Readiness::Ready;
-        let files = plan.files.iter().filter(is_told).map(|file| {
+        let is_recorded = |file: &&PlannedFile| file.change.is_some() || file.state != Readiness::Ready;
+        let files = plan.files.iter().filter(is_recorded).map(|file| {
             let swap = file.change.as_ref().filter(|_| file.is_applied(blocked)).and_then(|_| kept.next());
             RestoredFile {
                 path: file.path.clone(),
@@ -160,9 +171,11 @@ impl Undo<'_> {
             }
         });
         let from = plan.head.as_ref().and_then(|_| self.session.head()).map(|head| RecordId(head.id().into_owned()));
-        let folders = self.missing_folders(swaps);
+        let folders = self.missing_folders(swaps, &plan.new_folders, &Leaving::of_plan(plan, blocked));
+        let empty_folders: Vec<String> = plan.folders.iter().map(ToString::to_string).collect();
         let restore = Restore {
             folders: folders.clone(),
+            removed_folders: empty_folders.clone(),
             target: plan.target.clone(),
             after_target: plan.is_after,
             from,
@@ -176,6 +189,7 @@ impl Undo<'_> {
         Pending {
             operation,
             root: self.root.clone(),
+            store: Some(self.store.clone()),
             dialect: self.source.dialect.name().to_owned(),
             log: self.source.path.clone(),
             restore: journal::line(&entry),
@@ -185,14 +199,14 @@ impl Undo<'_> {
             }),
             moves_conversation: plan.head.is_some(),
             folders,
-            empty_folders: plan.folders.iter().map(ToString::to_string).collect(),
+            empty_folders,
         }
     }
 
     /// Makes a blob of what is overwritten and of what replaces it.
-    fn keep(&self, change: &PlannedChange) -> Result<Swap> {
+    fn keep(&self, change: &PlannedChange, leaving: &Leaving) -> Result<Swap> {
         let PlannedChange { path, found, wanted } = change;
-        let disk = OnDisk::look(&*self.tree, path)?;
+        let disk = self.look(path, leaving)?;
         if disk.found != *found {
             return Err(Error::Changed(self.tree.name(path)));
         }
@@ -208,7 +222,7 @@ impl Undo<'_> {
                 }
                 RestoredVersion { blob: Some(stored.id), mode: *mode, link: None }
             }
-            Found::Folder | Found::Other(_) => return Err(Error::Changed(self.tree.name(path))),
+            Found::Folder | Found::BelowFile | Found::Other(_) => return Err(Error::Changed(self.tree.name(path))),
         };
         let after = match wanted {
             FileVersion::Absent => RestoredVersion::default(),
@@ -241,13 +255,15 @@ impl Undo<'_> {
     /// Stages and swaps every file that is not swapped yet.
     fn change(&self, swaps: &mut [Swap], pending: &Pending) -> Result<()> {
         let id = &pending.operation;
-        for folder in pending.folders.iter().filter_map(|folder| ProjectPath::parse(folder).ok()) {
-            self.tree.make_folder(&folder).at(&self.tree.name(&folder))?;
-            self.tree.sync_folder(&folder).at(&self.tree.name(&folder))?;
-        }
+        let leaving = Leaving::of_pending(swaps.iter().map(|swap| (&swap.path, &swap.after)), pending);
+        let folders = pending.folders.iter().filter_map(|folder| ProjectPath::parse(folder).ok());
+        // Those in the place of a file are made when it is gone.
+        let (late, early): (Vec<_>, Vec<_>) =
+            folders.partition(|folder| leaving.has_file(folder) || leaving.is_above(folder));
+        early.iter().try_for_each(|folder| self.make_folder(folder))?;
         let mut waiting = Vec::new();
         for (at, swap) in swaps.iter_mut().enumerate() {
-            let disk = OnDisk::look(&*self.tree, &swap.path)?;
+            let disk = self.look(&swap.path, &leaving)?;
             let is_done = self.is(&disk, &swap.after)?;
             let is_known = swap.found.as_ref() == Some(&disk.found);
             if !is_done && !is_known && !self.is(&disk, &swap.before)? {
@@ -255,19 +271,49 @@ impl Undo<'_> {
             }
             swap.found = Some(disk.found);
             if !is_done {
-                if swap.found == Some(Found::Nothing) && !swap.after.is_absent() {
-                    self.make_folders_above(&swap.path)?;
+                if !leaving.is_above(&swap.path) {
+                    self.make_place(swap, id)?;
                 }
-                self.stage(&swap.path, &swap.after, id)?;
                 waiting.push(at);
             }
         }
-        // Files that go away make room first: on some systems `A` and `a` are one name.
-        waiting.sort_by_key(|at| !swaps[*at].after.is_absent());
-        for at in waiting {
+        // Files that go away make room first, and the folders that are empty then: on some systems `A` and `a` are one name.
+        let (gone, come): (Vec<usize>, Vec<usize>) = waiting.into_iter().partition(|at| swaps[*at].after.is_absent());
+        for at in gone {
             self.swap(&swaps[at], id)?;
         }
+        self.remove_folders_at(come.iter().map(|at| &swaps[*at].path), pending)?;
+        late.iter().try_for_each(|folder| self.make_folder(folder))?;
+        for at in come {
+            let swap = &swaps[at];
+            if leaving.is_above(&swap.path) {
+                self.make_place(swap, id)?;
+            }
+            self.swap(swap, id)?;
+        }
         self.sync_folders(swaps)
+    }
+
+    /// Stages a file, and makes the folders that it needs.
+    fn make_place(&self, swap: &Swap, id: &str) -> Result<()> {
+        if swap.found == Some(Found::Nothing) && !swap.after.is_absent() {
+            self.make_folders_above(&swap.path)?;
+        }
+        self.stage(&swap.path, &swap.after, id)
+    }
+
+    /// Removes the folders that are where these files are to be.
+    fn remove_folders_at<'s>(&self, paths: impl Iterator<Item = &'s ProjectPath>, pending: &Pending) -> Result<()> {
+        let paths: HashSet<&str> = paths.map(ProjectPath::as_str).collect();
+        for folder in pending.empty_folders.iter().filter_map(|folder| ProjectPath::parse(folder).ok()) {
+            let mut here = std::iter::successors(Some(folder.clone()), ProjectPath::folder);
+            if here.any(|path| paths.contains(path.as_str()))
+                && self.tree.remove_folder(&folder).at(&self.tree.name(&folder))?
+            {
+                self.tree.sync_folder(&folder).at(&self.tree.name(&folder))?;
+            }
+        }
+        Ok(())
     }
 
     /// Removes folders that were made since, if they are empty now.
@@ -303,9 +349,9 @@ impl Undo<'_> {
     }
 
     /// Takes everything back, the note included. What cannot be taken back now is finished or taken back by the next operation.
-    fn cancel(&self, swaps: &[Swap], pending: &Pending, path: &Path) -> Result<()> {
+    fn cancel(&self, swaps: &[Swap], pending: &Pending, notes: &Notes) -> Result<()> {
         self.take_back(swaps, pending)?;
-        if self.disk.exists(path) { pending::remove(&*self.disk, path) } else { Ok(()) }
+        notes.remove(&*self.disk)
     }
 
     /// Deletes the temporary files of an operation, and of taking it back.
@@ -318,44 +364,53 @@ impl Undo<'_> {
 
     /// Takes back what was swapped. A file that another program has changed since stays as it is.
     fn take_back(&self, swaps: &[Swap], pending: &Pending) -> Result<()> {
-        let id = back_id(pending);
         self.unstage(swaps, pending);
-        for swap in swaps {
-            let disk = OnDisk::look(&*self.tree, &swap.path)?;
-            if self.is(&disk, &swap.before)? || !self.is(&disk, &swap.after)? {
-                continue;
-            }
-            if !swap.before.is_absent() {
-                self.make_folders_above(&swap.path)?;
-            }
-            self.stage(&swap.path, &swap.before, &id)?;
-            let back = Swap {
-                path: swap.path.clone(),
-                before: swap.after.clone(),
-                after: swap.before.clone(),
-                found: Some(disk.found),
-            };
-            self.swap(&back, &id)?;
-        }
-        self.sync_folders(swaps)?;
+        let (gone, come): (Vec<&Swap>, Vec<&Swap>) = swaps.iter().partition(|swap| swap.before.is_absent());
+        gone.into_iter().try_for_each(|swap| self.swap_back(swap, pending))?;
         for folder in pending.folders.iter().rev().filter_map(|folder| ProjectPath::parse(folder).ok()) {
             if self.tree.remove_folder(&folder).at(&self.tree.name(&folder))? {
                 self.tree.sync_folder(&folder).at(&self.tree.name(&folder))?;
             }
         }
+        come.into_iter().try_for_each(|swap| self.swap_back(swap, pending))?;
+        self.sync_folders(swaps)?;
+        // Folders that were removed to make room come back, also if nothing is in them.
+        for folder in pending.empty_folders.iter().rev().filter_map(|folder| ProjectPath::parse(folder).ok()) {
+            if self.tree.look(&folder).at(&self.tree.name(&folder))? == Found::Nothing {
+                self.make_folders_above(&folder)?;
+                self.make_folder(&folder)?;
+            }
+        }
         Ok(())
+    }
+
+    fn swap_back(&self, swap: &Swap, pending: &Pending) -> Result<()> {
+        let id = back_id(pending);
+        let disk = OnDisk::look(&*self.tree, &swap.path)?;
+        let is_in_the_way = !swap.before.is_absent() && matches!(disk.found, Found::Folder | Found::BelowFile);
+        if is_in_the_way || self.is(&disk, &swap.before)? || !self.is(&disk, &swap.after)? {
+            return Ok(());
+        }
+        if !swap.before.is_absent() {
+            self.make_folders_above(&swap.path)?;
+        }
+        self.stage(&swap.path, &swap.before, &id)?;
+        let (before, after, found) = (swap.after.clone(), swap.before.clone(), Some(disk.found));
+        self.swap(&Swap { path: swap.path.clone(), before, after, found }, &id)
     }
 
     /// Makes the folders of a file that were removed because they were empty.
     fn make_folders_above(&self, path: &ProjectPath) -> Result<()> {
         let mut above: Vec<ProjectPath> = std::iter::successors(path.folder(), ProjectPath::folder).collect();
         above.reverse();
-        for folder in above {
-            if self.tree.make_folder(&folder).at(&self.tree.name(&folder))? {
-                self.tree.sync_folder(&folder).at(&self.tree.name(&folder))?;
-            }
+        above.iter().try_for_each(|folder| self.make_folder(folder))
+    }
+
+    fn make_folder(&self, folder: &ProjectPath) -> Result<()> {
+        match self.tree.make_folder(folder).at(&self.tree.name(folder))? {
+            true => self.tree.sync_folder(folder).at(&self.tree.name(folder)),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     fn sync_folders(&self, swaps: &[Swap]) -> Result<()> {
@@ -363,8 +418,8 @@ impl Undo<'_> {
         for swap in swaps.iter().filter(|swap| swap.found != Some(Found::Nothing) || !swap.after.is_absent()) {
             if synced.insert(swap.path.folder()) {
                 match self.tree.sync_folder(&swap.path) {
-                    // It was not made yet.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    // It was not made yet, or a file has taken its place.
+                    Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
                     done => done.at(&self.tree.name(&swap.path))?,
                 }
             }
@@ -377,13 +432,17 @@ impl Undo<'_> {
         disk.is(&FileVersion::restored(version, &self.blob_folder))
     }
 
-    /// The folders that files to create need, the outer ones first.
-    fn missing_folders(&self, swaps: &[Swap]) -> Vec<String> {
+    /// The folders that come back and those that files to create need, the outer ones first.
+    fn missing_folders(&self, swaps: &[Swap], back: &[ProjectPath], leaving: &Leaving) -> Vec<String> {
         let is_created = |swap: &&Swap| swap.found == Some(Found::Nothing) && !swap.after.is_absent();
-        let mut missing = Vec::new();
-        for swap in swaps.iter().filter(is_created) {
-            let folders = std::iter::successors(swap.path.folder(), ProjectPath::folder);
-            let is_missing = |folder: &ProjectPath| matches!(self.tree.look(folder), Ok(Found::Nothing));
+        let is_missing = |folder: &ProjectPath| {
+            let is_free = |found: &Found| *found == Found::Nothing || *found == Found::BelowFile;
+            leaving.has_file(folder) || self.tree.look(folder).as_ref().is_ok_and(is_free)
+        };
+        let mut missing: Vec<String> = Vec::new();
+        let needed = swaps.iter().filter(is_created).map(|swap| swap.path.folder());
+        for innermost in needed.chain(back.iter().cloned().map(Some)) {
+            let folders = std::iter::successors(innermost, ProjectPath::folder);
             missing.extend(folders.take_while(is_missing).map(|folder| folder.to_string()));
         }
         missing.sort();

@@ -18,7 +18,7 @@ use crate::model::json;
 use crate::model::record::{RecordId, Restore, Todo};
 use crate::model::regular_file::{self, Links};
 use crate::session::{RecordRef, Session};
-use crate::view::files::JournalEntry;
+use crate::view::files::{DamagedLine, JournalEntry};
 use crate::write::store::check_name;
 
 /// A journal that is larger is not read: each line lists the files of one restore.
@@ -38,18 +38,33 @@ pub(super) fn store_of(session: &Session, data: Option<&Path>) -> Option<PathBuf
     own.or_else(|| data.map(Path::to_path_buf))
 }
 
-/// The restores of a session that our journal knows, the oldest first. Lines that are damaged are left out.
-pub(super) fn read(session: &Session, store: &Path) -> Result<Vec<JournalEntry>> {
+/// What our journal knows of a session.
+#[derive(Default)]
+pub(super) struct Journal {
+    /// The restores, the oldest first.
+    pub(super) entries: Vec<JournalEntry>,
+    /// The lines that cannot be read.
+    pub(super) damaged: Vec<DamagedLine>,
+}
+
+pub(super) fn read(session: &Session, store: &Path) -> Result<Journal> {
+    let mut journal = Journal::default();
     if is_ours(session) {
-        return Ok(Vec::new());
+        return Ok(journal);
     }
     let path = path_of(session, store);
     let bytes = match regular_file::read(&path, JOURNAL_LIMIT_BYTES, Links::Refuse) {
         Ok(bytes) => bytes,
-        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(journal),
         Err(error) => return Err(error),
     };
-    Ok(bytes.split(|byte| *byte == b'\n').filter_map(|line| entry(&json::parse_bytes(line)?)).collect())
+    for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
+        match json::parse_bytes(line).and_then(|line| entry(&line)) {
+            Some(entry) => journal.entries.push(entry),
+            None => journal.damaged.push(DamagedLine { path: path.clone(), line: at + 1 }),
+        }
+    }
+    Ok(journal)
 }
 
 /// Adds a restore to the journal of a session; it is safe on return.
@@ -77,7 +92,9 @@ fn path_of(session: &Session, store: &Path) -> PathBuf {
 }
 
 pub(super) fn line(entry: &JournalEntry) -> Value {
-    let Restore { target, after_target, from, files, folders, todos, operation, takes_back } = &entry.restore;
+    let Restore { target, after_target, from, files, folders, removed_folders, todos, operation, takes_back } =
+        &entry.restore;
+    let list = |folders: &[String]| if folders.is_empty() { Value::Null } else { json!(folders) };
     let fields = [
         ("type", json!("restore")),
         ("uuid", json!(entry.id)),
@@ -89,7 +106,8 @@ pub(super) fn line(entry: &JournalEntry) -> Value {
         ("operation", json!(operation)),
         ("takesBack", json!(takes_back)),
         ("files", files.clone()),
-        ("folders", if folders.is_empty() { Value::Null } else { json!(folders) }),
+        ("folders", list(folders)),
+        ("removedFolders", list(removed_folders)),
         ("todos", json!(todos)),
     ];
     fields
@@ -102,15 +120,14 @@ pub(super) fn line(entry: &JournalEntry) -> Value {
 
 pub(super) fn entry(line: &Value) -> Option<JournalEntry> {
     let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
+    let list = |key: &str| line.get(key).and_then(|all| serde_json::from_value(all.clone()).ok()).unwrap_or_default();
     let restore = Restore {
         target: text("target").map(RecordId),
         after_target: line.get("afterTarget") == Some(&Value::Bool(true)),
         from: text("from").map(RecordId),
         files: line.get("files")?.clone(),
-        folders: line
-            .get("folders")
-            .and_then(|folders| serde_json::from_value(folders.clone()).ok())
-            .unwrap_or_default(),
+        folders: list("folders"),
+        removed_folders: list("removedFolders"),
         todos: line.get("todos").and_then(|todos| serde_json::from_value::<Vec<Todo>>(todos.clone()).ok()),
         operation: text("operation"),
         takes_back: text("takesBack"),

@@ -27,6 +27,17 @@ impl<'t> OnDisk<'t> {
         Ok(OnDisk { tree, path, found, sha256: OnceCell::new(), blake3: OnceCell::new() })
     }
 
+    /// Its kind and permissions; of its content nothing is known.
+    pub(super) fn version(&self) -> FileVersion {
+        match &self.found {
+            Found::File { mode, .. } => {
+                FileVersion::File { content: FileContent::Hash { sha256: String::new(), bytes: None }, mode: *mode }
+            }
+            Found::Link(target) => FileVersion::Link(target.clone()),
+            Found::Nothing | Found::Folder | Found::BelowFile | Found::Other(_) => FileVersion::Absent,
+        }
+    }
+
     fn sha256(&self) -> Result<&str> {
         if let Some(known) = self.sha256.get() {
             return Ok(known);
@@ -59,7 +70,8 @@ impl<'t> OnDisk<'t> {
     /// Whether this is a version, as far as the version is known.
     pub(super) fn is(&self, version: &FileVersion) -> Result<bool> {
         Ok(match (&self.found, version) {
-            (Found::Nothing, FileVersion::Absent) => true,
+            // What is no file has no content that could be lost.
+            (Found::Nothing | Found::Folder | Found::BelowFile, FileVersion::Absent) => true,
             (Found::Link(found), FileVersion::Link(target)) => found == target,
             (Found::File { mode, .. }, FileVersion::File { content, mode: wanted }) => {
                 let is_mode = wanted.zip(*mode).is_none_or(|(wanted, mode)| wanted & 0o777 == mode & 0o777);

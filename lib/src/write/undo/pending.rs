@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! <store>/undo/<hash of the root>.json      there while an operation changes files; the lock of <store>/undo is held meanwhile
+//! <data>/undo/<hash of the root>.json       the same note, for sessions of other stores on the same project
 //! ```
 
 use std::io;
@@ -25,6 +26,9 @@ const PENDING_LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 pub(super) struct Pending {
     pub(super) operation: String,
     pub(super) root: PathBuf,
+    /// The store with the blobs of the operation; older notes lie in it.
+    #[serde(default)]
+    pub(super) store: Option<PathBuf>,
     pub(super) dialect: String,
     /// The session's first file.
     pub(super) log: PathBuf,
@@ -40,41 +44,79 @@ pub(super) struct Pending {
     pub(super) empty_folders: Vec<String>,
 }
 
-/// The place of the note for a project.
-pub(super) fn path_for(store: &Path, root: &Path) -> PathBuf {
-    let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
-    let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
-    store.join("undo").join(format!("{}.json", &name[..32]))
+/// The places of the note for a project: in the store, whose blobs it names, and where every other store of the user looks.
+pub(super) struct Notes {
+    paths: Vec<PathBuf>,
 }
 
-/// One operation of a store at a time; the lock ends with the handle. There is none where the file system has no locks.
-pub(super) fn lock(disk: &dyn Disk, store: &Path) -> Result<Option<Box<dyn OpenLog>>> {
-    let folder = store.join("undo");
+impl Notes {
+    pub(super) fn of(store: &Path, data: Option<&Path>, root: &Path) -> Notes {
+        let root = root.canonicalize().unwrap_or_else(|_| root.to_path_buf());
+        let name = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
+        let stores = std::iter::once(store).chain(data.filter(|data| *data != store));
+        Notes { paths: stores.map(|store| store.join("undo").join(format!("{}.json", &name[..32]))).collect() }
+    }
+
+    /// The place in the store.
+    pub(super) fn own(&self) -> &Path {
+        self.paths.first().map_or(Path::new(""), PathBuf::as_path)
+    }
+
+    pub(super) fn read(&self) -> Result<Option<Pending>> {
+        for path in &self.paths {
+            if let Some(pending) = read(path)? {
+                return Ok(Some(pending));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes the note; it is safe on return.
+    pub(super) fn write(&self, disk: &dyn Disk, pending: &Pending) -> Result<()> {
+        self.paths.iter().try_for_each(|path| {
+            make_folders(disk, path)?;
+            let bytes = serde_json::to_vec(pending).map_err(io::Error::from).at(path)?;
+            replace(disk, path, &pending.operation, &bytes, Durable::Yes)
+        })
+    }
+
+    /// Removes the note: the operation is done, or nothing of it is. The one in the store goes last.
+    pub(super) fn remove(&self, disk: &dyn Disk) -> Result<()> {
+        for path in self.paths.iter().rev().filter(|path| disk.exists(path)) {
+            delete(disk, path)?;
+            sync_parent(disk, path)?;
+        }
+        Ok(())
+    }
+
+    /// One operation at a time; the locks end with the handles. There are none where the file system has no locks.
+    pub(super) fn lock(&self, disk: &dyn Disk) -> Result<Vec<Box<dyn OpenLog>>> {
+        let mut folders: Vec<&Path> = self.paths.iter().filter_map(|path| path.parent()).collect();
+        // Everybody in the same order: nobody waits for the other.
+        folders.sort_unstable();
+        folders.into_iter().filter_map(|folder| lock_folder(disk, folder).transpose()).collect()
+    }
+}
+
+/// Waits until no undo changes what belongs to a store.
+pub(crate) fn lock_store(disk: &dyn Disk, store: &Path) -> Result<Option<Box<dyn OpenLog>>> {
+    lock_folder(disk, &store.join("undo"))
+}
+
+fn lock_folder(disk: &dyn Disk, folder: &Path) -> Result<Option<Box<dyn OpenLog>>> {
     make_folders(disk, &folder.join("any"))?;
-    let handle = disk.open_folder(&folder).at(&folder)?;
+    let handle = disk.open_folder(folder).at(folder)?;
     if let Some(handle) = &handle {
-        lock_log(disk, &**handle, &folder)?;
+        lock_log(disk, &**handle, folder)?;
     }
     Ok(handle)
 }
 
-pub(super) fn read(path: &Path) -> Result<Option<Pending>> {
+fn read(path: &Path) -> Result<Option<Pending>> {
     let bytes = match regular_file::read(path, PENDING_LIMIT_BYTES, Links::Refuse) {
         Ok(bytes) => bytes,
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
     serde_json::from_slice(&bytes).map(Some).map_err(io::Error::from).at(path)
-}
-
-/// Writes the note; it is safe on return.
-pub(super) fn write(disk: &dyn Disk, path: &Path, pending: &Pending) -> Result<()> {
-    let bytes = serde_json::to_vec(pending).map_err(io::Error::from).at(path)?;
-    replace(disk, path, &pending.operation, &bytes, Durable::Yes)
-}
-
-/// Removes the note: the operation is done, or nothing of it is.
-pub(super) fn remove(disk: &dyn Disk, path: &Path) -> Result<()> {
-    delete(disk, path)?;
-    sync_parent(disk, path)
 }

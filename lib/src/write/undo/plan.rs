@@ -6,10 +6,13 @@
 //! on disk    wanted ▶ nothing to do    expected ▶ ready    anything else ▶ conflict, or unproven if nobody knows what was left
 //! ```
 
-use hashbrown::HashMap;
+use std::collections::BTreeMap;
+
+use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 
 use super::on_disk::OnDisk;
+use super::room::InTheWay;
 use super::{Goal, Scope, Target, Undo};
 use crate::disk::worktree::Found;
 use crate::model::error::Result;
@@ -17,7 +20,10 @@ use crate::model::named_enum;
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{RecordId, SessionId, Todo};
 use crate::view::describe::{shorten, text_of};
-use crate::view::files::{FileVersion, KnownVersion, MadeFolder, Moment, PathHistory, Unknown};
+use crate::view::files::{
+    FileContent, FileVersion, FolderChange, KnownVersion, Moment, PathHistory, Rebuilt, Unknown, kind_change,
+    unified_diff,
+};
 
 /// Larger files are not compared line by line.
 const DIFF_LIMIT_BYTES: usize = 1024 * 1024;
@@ -50,6 +56,8 @@ pub struct Plan {
     pub(super) takes_back: Option<String>,
     /// Folders that go away if they are empty then, the inner ones first.
     pub(super) folders: Vec<ProjectPath>,
+    /// Folders that come back, the outer ones first.
+    pub(super) new_folders: Vec<ProjectPath>,
 }
 
 /// Where a conversation continues.
@@ -74,7 +82,10 @@ pub struct PlannedFile {
     pub reason: Option<String>,
     /// The content follows from edits in the records: nobody kept a copy.
     pub is_rebuilt: bool,
+    /// What differs beside the content: permissions, or the target of a link.
+    pub kind_change: Option<String>,
     pub(super) change: Option<PlannedChange>,
+    pub(super) in_the_way: Option<InTheWay>,
 }
 
 /// What is needed to change a file.
@@ -156,8 +167,21 @@ impl PlannedFile {
     }
 
     fn blocked(path: &str, action: Action, state: Readiness, reason: impl Into<String>) -> PlannedFile {
-        let reason = Some(reason.into());
-        PlannedFile { path: path.to_owned(), action, state, reason, is_rebuilt: false, change: None }
+        let file = PlannedFile::new(path, action);
+        PlannedFile { state, reason: Some(reason.into()), ..file }
+    }
+
+    fn new(path: &str, action: Action) -> PlannedFile {
+        PlannedFile {
+            path: path.to_owned(),
+            action,
+            state: Readiness::Ready,
+            reason: None,
+            is_rebuilt: false,
+            kind_change: None,
+            change: None,
+            in_the_way: None,
+        }
     }
 }
 
@@ -175,6 +199,7 @@ impl Undo<'_> {
             head: None,
             takes_back: None,
             folders: Vec::new(),
+            new_folders: Vec::new(),
         };
         let Some(target) = self.target(goal)? else { return Ok(plan) };
         plan.target = target.record.map(|record| RecordId(record.id().into_owned()));
@@ -183,8 +208,9 @@ impl Undo<'_> {
         }
         plan.is_after = target.is_after;
         let moment = target.moment();
-        plan.files = self.files(&target, moment);
-        plan.folders = self.folders(&target, moment);
+        let room;
+        (plan.files, room) = self.files(&target, moment);
+        (plan.folders, plan.new_folders) = self.folders(&target, moment, &plan.files, room);
         if let Some(event) = &target.takes_back {
             plan.takes_back = Some(event.name().to_owned());
         }
@@ -200,36 +226,58 @@ impl Undo<'_> {
         Ok(plan)
     }
 
-    /// The folders that were made since.
-    fn folders(&self, target: &Target<'_>, moment: Moment) -> Vec<ProjectPath> {
-        let is_made = |folder: &&MadeFolder| match &target.takes_back {
+    /// The folders that go and those that come back: the first change of each since then decides, as it does for files. Those that
+    /// are in the way of a file go, too.
+    fn folders(
+        &self,
+        target: &Target<'_>,
+        moment: Moment,
+        files: &[PlannedFile],
+        room: Vec<ProjectPath>,
+    ) -> (Vec<ProjectPath>, Vec<ProjectPath>) {
+        let is_since = |folder: &&FolderChange| match &target.takes_back {
             Some(event) => folder.record == event.id,
             None => folder.moment >= moment,
         };
-        let mut folders: Vec<ProjectPath> =
-            self.history.folders.iter().filter(is_made).map(|folder| folder.path.clone()).collect();
-        folders.sort_by(|one, other| other.cmp(one));
-        folders.dedup();
-        folders
+        let mut first: BTreeMap<&ProjectPath, &FolderChange> = BTreeMap::new();
+        for change in self.history.folders.iter().filter(is_since) {
+            let known = first.entry(&change.path).or_insert(change);
+            if change.moment < known.moment {
+                *known = change;
+            }
+        }
+        let (made, removed): (Vec<_>, Vec<_>) = first.into_values().partition(|change| change.is_made);
+        let mut gone: Vec<ProjectPath> = made.into_iter().map(|change| change.path.clone()).chain(room).collect();
+        gone.retain(|path| matches!(self.tree.look(path), Ok(Found::Folder)));
+        gone.sort_by(|one, other| other.cmp(one));
+        gone.dedup();
+        let comes = |file: &&PlannedFile| matches!(file.action, Action::Create | Action::Restore);
+        let files: HashSet<&str> = files.iter().filter(comes).map(|file| file.path.as_str()).collect();
+        let is_file = |path: &ProjectPath| {
+            std::iter::successors(Some(path.clone()), ProjectPath::folder).any(|path| files.contains(path.as_str()))
+        };
+        let back = removed.into_iter().map(|change| change.path.clone()).filter(|path| !is_file(path));
+        (gone, back.filter(|path| matches!(self.tree.look(path), Ok(Found::Nothing))).collect())
     }
 
-    fn files(&self, target: &Target<'_>, moment: Moment) -> Vec<PlannedFile> {
+    fn files(&self, target: &Target<'_>, moment: Moment) -> (Vec<PlannedFile>, Vec<ProjectPath>) {
         let changed: Vec<(&ProjectPath, &PathHistory)> = match &target.takes_back {
             Some(event) => self.history.paths.iter().filter(|(_, path)| path.is_changed_by(&event.id)).collect(),
             None => self.history.paths.iter().filter(|(_, path)| path.is_changed_since(moment)).collect(),
         };
         let mut files: Vec<PlannedFile> =
-            changed.into_par_iter().map(|(path, history)| self.file(path, history, moment)).collect();
+            changed.into_par_iter().map(|(path, history)| self.file(path, history, target)).collect();
         self.refuse_names_of_one_file(&mut files);
-        let refused = self
-            .history
-            .refused
-            .iter()
-            .filter(|(_, refused)| target.takes_back.is_none() && refused.last >= moment);
+        self.check_folders(&mut files);
+        let room = self.make_room(&mut files);
+        // What lies outside is not touched; it matters only if it has changed since.
+        let refused = self.history.refused.iter().filter(|(_, refused)| refused.history.is_changed_since(moment));
         files.extend(
-            refused.map(|(path, refused)| PlannedFile::blocked(path, Action::Restore, Readiness::Refused, refused.why)),
+            refused
+                .filter(|_| target.takes_back.is_none())
+                .map(|(path, refused)| PlannedFile::blocked(path, Action::Restore, Readiness::Refused, refused.why)),
         );
-        files
+        (files, room)
     }
 
     /// Where `A` and `a` are one file, changing the one would change the other.
@@ -259,14 +307,14 @@ impl Undo<'_> {
         }
     }
 
-    fn file(&self, path: &ProjectPath, history: &PathHistory, moment: Moment) -> PlannedFile {
-        let disk = match OnDisk::look(&*self.tree, path) {
-            Ok(disk) => disk,
-            Err(error) => {
-                return PlannedFile::blocked(path.as_str(), Action::Restore, Readiness::Failed, error.to_string());
-            }
-        };
-        self.judged(path, history, moment, &disk).unwrap_or_else(|error| {
+    fn file(&self, path: &ProjectPath, history: &PathHistory, target: &Target<'_>) -> PlannedFile {
+        // What a forced redo overwrote stood there before it.
+        let redo = target.redone_by.as_ref().filter(|redo| history.is_other_at(redo, target.moment()));
+        let moment = redo.map_or_else(|| target.moment(), |redo| redo.moment);
+        let is_after = target.is_after && target.takes_back.is_none();
+        let judged =
+            OnDisk::look(&*self.tree, path).and_then(|disk| self.judged(path, history, moment, is_after, disk));
+        judged.unwrap_or_else(|error| {
             PlannedFile::blocked(path.as_str(), Action::Restore, Readiness::Failed, error.to_string())
         })
     }
@@ -276,15 +324,23 @@ impl Undo<'_> {
         path: &ProjectPath,
         history: &PathHistory,
         moment: Moment,
-        disk: &OnDisk<'_>,
+        is_after: bool,
+        mut disk: OnDisk<'_>,
     ) -> Result<PlannedFile> {
-        let wanted = match self.wanted(history, moment, disk) {
+        let blocked = |action, state, why: &str| Ok(PlannedFile::blocked(path.as_str(), action, state, why));
+        let in_the_way = InTheWay::of(&disk.found);
+        if in_the_way.is_some() {
+            // Whether it can go is known when every file of the plan is.
+            disk.found = Found::Nothing;
+        }
+        let known = if is_after { history.left_at(moment) } else { history.before(moment) };
+        let Rebuilt { version: wanted, leads_to_disk } = match self.wanted(known, history, moment, &disk) {
             Ok(wanted) => wanted,
-            Err(Unknown::NotKept(why)) => {
-                return Ok(PlannedFile::blocked(path.as_str(), Action::Restore, Readiness::Unproven, why));
+            Err(unknown @ Unknown::NotKept(_)) => {
+                return blocked(Action::Restore, Readiness::Unproven, unknown.why());
             }
-            Err(Unknown::Failed(why)) => {
-                return Ok(PlannedFile::blocked(path.as_str(), Action::Restore, Readiness::Failed, why));
+            Err(unknown @ (Unknown::Failed(_) | Unknown::Contradicted)) => {
+                return blocked(Action::Restore, Readiness::Failed, unknown.why());
             }
         };
         let action = match (&disk.found, &wanted) {
@@ -293,29 +349,24 @@ impl Undo<'_> {
             (_, FileVersion::Absent) => Action::Delete,
             _ => Action::Restore,
         };
-        match &disk.found {
-            Found::Folder => {
-                return Ok(PlannedFile::blocked(
-                    path.as_str(),
-                    action,
-                    Readiness::Refused,
-                    "a folder has taken its place",
-                ));
-            }
-            Found::Other(why) => return Ok(PlannedFile::blocked(path.as_str(), action, Readiness::Refused, *why)),
-            Found::Nothing | Found::File { .. } | Found::Link(_) => {}
+        if let Found::Other(why) = disk.found {
+            return blocked(action, Readiness::Refused, why);
         }
-        let mut file = PlannedFile {
-            path: path.to_string(),
-            action,
-            state: Readiness::Ready,
-            reason: None,
-            is_rebuilt: wanted.is_rebuilt(),
-            change: None,
-        };
+        let new = PlannedFile::new(path.as_str(), action);
+        let mut file = PlannedFile { is_rebuilt: wanted.is_rebuilt(), in_the_way, ..new };
+        if let Some(in_the_way) = in_the_way
+            && action == Action::None
+            && !history.possibly_now().contains(&FileVersion::Absent)
+        {
+            // Somebody else put it there.
+            return blocked(action, Readiness::Refused, in_the_way.reason());
+        }
         if action == Action::None || disk.is(&wanted)? {
             file.action = Action::None;
             return Ok(file);
+        }
+        if matches!(wanted, FileVersion::File { content: FileContent::Hash { .. }, .. }) {
+            return blocked(action, Readiness::Unproven, "only its hash was recorded");
         }
         // A copy that is missing or damaged is found out before anything is changed.
         if let Some(copy) = wanted.copy()
@@ -329,8 +380,7 @@ impl Undo<'_> {
             is_expected = is_expected || disk.is(version)?;
         }
         // A content that was taken back from the disk edit by edit leads there.
-        is_expected = is_expected || (wanted.is_rebuilt() && history.before(moment).is_err());
-        if !is_expected {
+        if !is_expected && !leads_to_disk {
             (file.state, file.reason) = match (expected.is_empty(), &disk.found) {
                 (true, _) => (Readiness::Unproven, Some("what the session left was not recorded".to_owned())),
                 (false, Found::Nothing) => (Readiness::Conflict, Some("it was deleted since".to_owned())),
@@ -339,24 +389,37 @@ impl Undo<'_> {
         } else if history.is_changed_by_others_since(moment) {
             let why = "somebody else changed it between two changes of the session";
             (file.state, file.reason) = (Readiness::Conflict, Some(why.to_owned()));
-        } else if wanted == FileVersion::Absent && history.has_text_only && !is_text(disk)? {
+        } else if wanted == FileVersion::Absent && history.has_text_only && !is_text(&disk)? {
             let why = "the agent does not tell a new file from one that is not text";
             (file.state, file.reason) = (Readiness::Unproven, Some(why.to_owned()));
+        } else if matches!(&disk.found, Found::File { mode: Some(mode), .. } if mode & 0o7000 != 0) {
+            let why = "its set-user-id, set-group-id or sticky bit would be lost";
+            (file.state, file.reason) = (Readiness::Conflict, Some(why.to_owned()));
         }
+        file.kind_change = kind_change(&disk.version(), &wanted);
         file.change = Some(PlannedChange { path: path.clone(), found: disk.found.clone(), wanted });
         Ok(file)
     }
 
-    fn wanted(&self, history: &PathHistory, moment: Moment, disk: &OnDisk<'_>) -> KnownVersion {
-        history.before(moment).or_else(|unknown| {
-            let Found::File { stamp, .. } = &disk.found else { return Err(unknown) };
-            if stamp.length > REBUILD_LIMIT_BYTES {
-                return Err(unknown);
-            }
+    /// What is known to have been there, else what follows from the edits since.
+    fn wanted(
+        &self,
+        known: KnownVersion,
+        history: &PathHistory,
+        moment: Moment,
+        disk: &OnDisk<'_>,
+    ) -> std::result::Result<Rebuilt, Unknown> {
+        let unknown = match known {
+            Ok(version) => return Ok(Rebuilt { version, leads_to_disk: false }),
+            Err(unknown @ Unknown::Contradicted) => return Err(unknown),
+            Err(unknown) => unknown,
+        };
+        let on_disk = || {
             let mut bytes = Vec::new();
-            disk.copy_to(&mut bytes).map_err(|error| Unknown::Failed(error.to_string()))?;
-            history.before_from(moment, &bytes).ok_or(unknown)
-        })
+            let is_small = matches!(&disk.found, Found::File { stamp, .. } if stamp.length <= REBUILD_LIMIT_BYTES);
+            (is_small && disk.copy_to(&mut bytes).is_ok()).then_some(bytes)
+        };
+        history.before_edits(moment, on_disk).ok_or(unknown)
     }
 
     /// The difference that a change makes, if both sides are short texts.
@@ -366,28 +429,19 @@ impl Undo<'_> {
             Found::File { stamp, .. } if stamp.length <= DIFF_LIMIT_BYTES as u64 => {
                 let mut bytes = Vec::new();
                 OnDisk::look(&*self.tree, &change.path).and_then(|disk| disk.copy_to(&mut bytes)).ok()?;
-                bytes
+                Some(bytes)
             }
-            Found::Nothing => Vec::new(),
+            Found::Nothing => None,
             _ => return None,
         };
         let after = match &change.wanted {
-            FileVersion::Absent => Vec::new(),
-            wanted => wanted.copy()?.read(DIFF_LIMIT_BYTES).ok()?.to_vec(),
+            FileVersion::Absent => None,
+            wanted => Some(wanted.copy()?.read(DIFF_LIMIT_BYTES).ok()?.to_vec()),
         };
-        let (before, after) = (String::from_utf8(before).ok()?, String::from_utf8(after).ok()?);
-        unified_diff(&file.path, &before, &after)
+        let text = |side: Option<Vec<u8>>| side.map(String::from_utf8).transpose().ok();
+        let (before, after) = (text(before)?, text(after)?);
+        unified_diff(&file.path, before.as_deref(), after.as_deref())
     }
-}
-
-/// A unified diff of two texts; none if they are equal, or not text.
-pub fn unified_diff(path: &str, before: &str, after: &str) -> Option<String> {
-    if before == after || before.contains('\0') || after.contains('\0') {
-        return None;
-    }
-    let diff = similar::TextDiff::configure().timeout(std::time::Duration::from_secs(1)).diff_lines(before, after);
-    let name = |side: &str, text: &str| if text.is_empty() { "/dev/null".to_owned() } else { format!("{side}/{path}") };
-    Some(diff.unified_diff().header(&name("a", before), &name("b", after)).to_string())
 }
 
 fn is_text(disk: &OnDisk<'_>) -> Result<bool> {

@@ -10,26 +10,26 @@ use crate::model::record::{Body, Kind, RecordId, Restore};
 use crate::session::Session;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
-use crate::write::recorder::Recorder;
+use crate::write::recorder::{Recorder, Warning};
 use crate::write::store::Store;
 
 impl Undo<'_> {
-    pub(super) fn record(&self, pending: &Pending) -> Result<RecordId> {
+    pub(super) fn record(&self, pending: &Pending) -> Result<(RecordId, Vec<Warning>)> {
         self.record_for(self.session, pending)
     }
 
-    fn record_for(&self, session: &Session, pending: &Pending) -> Result<RecordId> {
+    fn record_for(&self, session: &Session, pending: &Pending) -> Result<(RecordId, Vec<Warning>)> {
         if !journal::is_ours(session) {
             let entry = journal::entry(&pending.restore).ok_or(Error::NotReady)?;
             journal::append(&self.disk, session, &self.store, &entry)?;
-            return Ok(entry.id);
+            return Ok((entry.id, Vec::new()));
         }
         let source = &session.source;
         let store = Store::on(self.disk.clone(), source.dialect, &self.store, self.host.clone())?;
         let mut recorder = store.resume_source(source, None)?;
         let record = record_in(&mut recorder, pending)?;
         recorder.close()?;
-        Ok(record)
+        Ok((record, recorder.warnings()))
     }
 
     /// Notes an operation that was interrupted, in its own session, unless that is done already.
@@ -49,7 +49,7 @@ impl Undo<'_> {
         let session = self.session_of(pending)?;
         let is_it = |restore: &Restore| restore.operation.as_ref() == Some(&pending.operation);
         let journal = journal::read(&session, &self.store)?;
-        if journal.iter().any(|entry| is_it(&entry.restore)) {
+        if journal.entries.iter().any(|entry| is_it(&entry.restore)) {
             return Ok(true);
         }
         for record in session.records().filter(|record| record.kind() == Kind::Restore) {

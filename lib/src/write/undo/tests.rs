@@ -15,9 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{Goal, Readiness, Scope, Undo, journal, pending};
+use super::{Blocked, Goal, Readiness, Scope, Undo, journal, pending};
 use crate::dialect;
-use crate::disk::worktree::sim::{Entries, Entry, SimTree, Steps};
+use crate::disk::worktree::sim::{Entries, Entry, SimTree, Steps, Trouble};
 use crate::model::hash::sha256;
 use crate::model::host::Host;
 use crate::model::record::{After, Before, FileState, Kind, Snapshot};
@@ -95,7 +95,7 @@ impl Desk {
     /// Everything is read again, as a new process does.
     fn undo<T>(&self, source: &Source, work: impl FnOnce(&Undo<'_>) -> T) -> T {
         let session = self.read(source);
-        let (disk, tree) = (Arc::new(Stepped(self.steps.clone())), Box::new(self.tree.clone()));
+        let (disk, tree) = (Arc::new(Stepped(self.steps.clone())), Arc::new(self.tree.clone()));
         work(&Undo::on(&session, self.host(source), disk, tree, ROOT.into()).unwrap())
     }
 
@@ -178,12 +178,12 @@ impl Desk {
     fn restores(&self, source: &Source) -> usize {
         let session = self.read(source);
         let noted = session.records().filter(|record| record.kind() == Kind::Restore).count();
-        noted + journal::read(&session, &self.store()).unwrap().len()
+        noted + journal::read(&session, &self.store()).unwrap().entries.len()
     }
 
     /// Whether an operation is noted as begun.
     fn is_interrupted(&self) -> bool {
-        pending::path_for(&self.store(), Path::new(ROOT)).exists()
+        pending::Notes::of(&self.store(), None, Path::new(ROOT)).own().exists()
     }
 }
 
@@ -208,6 +208,83 @@ fn where_two_names_are_one_file_a_rename_of_case_is_not_undone() {
         });
     }
     assert_eq!(desk.files(), files);
+}
+
+/// A session of one turn that changed a file in a folder.
+fn one_change(desk: &Desk, source: &Source) {
+    desk.put("src/a.rs", &Some(Entry::file(*b"one\n", 0o644)));
+    let prompt = desk.say(source, "user", None);
+    let answer = desk.say(source, "assistant", Some(&prompt));
+    desk.change(source, &answer, &[("src/a.rs".to_owned(), Some(Entry::file(*b"two\n", 0o644)))].into(), false);
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_seen_by_the_plan() {
+    let desk = Desk::new();
+    let source = desk.source("s1", Place::Own);
+    one_change(&desk, &source);
+    desk.tree.make_read_only("src");
+    desk.undo(&source, |undo| {
+        let plan = undo.plan(&Goal::LastTurn, Scope::FilesOnly).unwrap();
+        let reason = plan.files[0].reason.as_deref().unwrap_or_default();
+        assert_eq!(plan.files[0].state, Readiness::Failed);
+        assert!(reason.starts_with("its folder cannot be changed: "), "{reason}");
+    });
+}
+
+#[test]
+fn an_undo_that_was_interrupted_is_finished_by_one_of_a_session_in_another_store() {
+    let desk = Desk::new();
+    let log = desk.folder.path().join("elsewhere/sessions/s1/messages.jsonl");
+    let native = Source::file(dialect::named("native").unwrap(), &log);
+    let sage = desk.source("s2", Place::Sage);
+    one_change(&desk, &native);
+    desk.say(&sage, "user", None);
+    // The last step before the note goes.
+    let steps = desk.undo(&native, |undo| {
+        let plan = undo.plan(&Goal::LastTurn, Scope::FilesOnly).unwrap();
+        desk.steps.restart(None);
+        undo.apply(&plan, Blocked::Stop).unwrap();
+        desk.steps.done()
+    });
+    desk.undo(&native, |undo| undo.apply(&undo.plan(&Goal::Redo, Scope::FilesOnly).unwrap(), Blocked::Stop))
+        .unwrap();
+    let mut recovered = 0;
+    for step in 0..steps {
+        desk.undo(&native, |undo| {
+            let plan = undo.plan(&Goal::LastTurn, Scope::FilesOnly).unwrap();
+            desk.steps.restart(Some((step, Trouble::PowerLoss)));
+            drop(undo.apply(&plan, Blocked::Stop));
+            desk.steps.restart(None);
+        });
+        recovered += u32::from(desk.undo(&sage, |undo| undo.recover()).unwrap().is_some());
+        // Before the note is in both places nothing is changed.
+        desk.undo(&native, |undo| undo.recover()).unwrap();
+        desk.undo(&native, |undo| {
+            let plan = undo.plan(&Goal::Redo, Scope::FilesOnly).unwrap();
+            if !plan.is_empty() {
+                undo.apply(&plan, Blocked::Stop).unwrap();
+            }
+        });
+        assert_eq!(desk.files()["src/a.rs"], Entry::file(*b"two\n", 0o644), "step {step}");
+    }
+    assert!(recovered > 5, "{recovered}");
+}
+
+#[test]
+fn a_damaged_line_of_the_journal_is_reported() {
+    let desk = Desk::new();
+    let source = desk.source("s1", Place::Sage);
+    one_change(&desk, &source);
+    let apply =
+        |goal: Goal| desk.undo(&source, |undo| undo.apply(&undo.plan(&goal, Scope::FilesOnly).unwrap(), Blocked::Stop));
+    apply(Goal::LastTurn).unwrap();
+    let journal = desk.store().join("journal/native/s1.jsonl");
+    let text = fs::read_to_string(&journal).unwrap();
+    fs::write(&journal, format!("{{torn\n{text}")).unwrap();
+    let damaged = desk.undo(&source, |undo| undo.history().damaged.clone());
+    assert_eq!(damaged.iter().map(|damaged| damaged.line).collect::<Vec<_>>(), [1]);
+    apply(Goal::Redo).unwrap();
 }
 
 fn files_of(entries: &Entries) -> Entries {

@@ -378,3 +378,81 @@ fn patches_of_codex_are_taken_back_if_they_were_applied() {
     let source = session(&desk, update, failed);
     assert_eq!(desk.planned(&source, &Goal::LastTurn), [], "a patch that failed changed nothing");
 }
+
+#[test]
+fn a_copy_that_is_not_what_the_agent_saw_is_not_restored() {
+    for (copy, expected) in [
+        ("print(\"hello\")\r\n", None),
+        ("print(\"hostile\")\n", Some("the copy is not what the agent saw before its edit")),
+    ] {
+        let desk = Desk::new();
+        let source = desk.claude();
+        desk.copy("claude/file-history/81362430-fc3d-485a-8970-a4cdcbaf9389/2697143bd723d6a9@v2", copy);
+        let planned = desk.planned(&source, &Goal::LastTurn);
+        let (path, state, reason) = &planned[0];
+        match expected {
+            Some(why) => assert_eq!((path.as_str(), *state, reason.as_str()), ("a.py", Readiness::Failed, why)),
+            None => assert_ne!(*state, Readiness::Failed, "{reason}"),
+        }
+    }
+}
+
+/// Two turns of Claude Code, each an edit of which no copy was kept.
+#[test]
+fn a_second_undo_of_edits_without_copies_goes_one_turn_further() {
+    let desk = Desk::new();
+    let edit =
+        |old: &str, new: &str| json!({"file_path": desk.project().join("a.py"), "old_string": old, "new_string": new});
+    let calls = [("Edit", edit("one", "two"), Value::Null), ("Edit", edit("two", "three"), Value::Null)];
+    let source = claude_session(&desk, &calls);
+    let lines: Vec<String> = fs::read_to_string(&source.path).unwrap().lines().map(str::to_owned).collect();
+    let second = lines[0].replace("\"u1\"", "\"u2\"").replace("\"parentUuid\":null", "\"parentUuid\":\"r0\"");
+    let rest = [&lines[..3], &[second, lines[3].replace("\"r0\"", "\"u2\""), lines[4].clone()]].concat();
+    fs::write(&source.path, rest.join("\n") + "\n").unwrap();
+    desk.file("a.py", "say three\n");
+    let step = |goal: &Goal| desk.step(&source, goal).1.unwrap_or_default();
+    assert_eq!(step(&Goal::LastTurn), "say two\n");
+    assert_eq!(step(&Goal::LastTurn), "say one\n");
+    assert_eq!(step(&Goal::Redo), "say two\n");
+    // What a person changes in between is not overwritten.
+    desk.file("a.py", "say two, loudly\n");
+    assert_eq!(desk.planned(&source, &Goal::LastTurn)[0].1, Readiness::Conflict);
+}
+
+/// Claude Code names every file that it tracks again at each prompt.
+#[test]
+fn a_path_outside_blocks_only_an_undo_to_before_its_change() {
+    let desk = Desk::new();
+    let outside = desk.root.join("outside.txt");
+    let edit = |path: &Path| ("Write", json!({"file_path": path, "content": "two\n"}), Value::Null);
+    let source = claude_session(&desk, &[edit(&outside), edit(&desk.project().join("a.py"))]);
+    let tracked = json!({"trackedFileBackups": {outside.to_str().unwrap(): backup(None, 1)}});
+    let mut text = fs::read_to_string(&source.path).unwrap();
+    for message in ["u1", "a1"] {
+        text += &format!(
+            "{}\n",
+            json!({"type": "file-history-snapshot", "messageId": message, "snapshot": tracked, "isSnapshotUpdate": false})
+        );
+    }
+    fs::write(&source.path, text).unwrap();
+    desk.file("a.py", "two\n");
+    let refused = |goal: &str| {
+        let planned = desk.planned(&source, &Goal::Before(goal.to_owned()));
+        planned.iter().any(|(_, state, _)| *state == Readiness::Refused)
+    };
+    assert_eq!((refused("u1"), refused("a1")), (true, false));
+}
+
+#[cfg(unix)]
+#[test]
+fn bits_that_would_be_lost_are_a_conflict() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = Desk::new();
+    let source = desk.claude();
+    fs::set_permissions(desk.project().join("a.py"), fs::Permissions::from_mode(0o4755)).unwrap();
+    let planned = desk.planned(&source, &Goal::LastTurn);
+    assert_eq!(
+        (planned[0].1, planned[0].2.as_str()),
+        (Readiness::Conflict, "its set-user-id, set-group-id or sticky bit would be lost")
+    );
+}

@@ -4,9 +4,8 @@ use std::io::ErrorKind;
 
 use super::*;
 use crate::disk::sim::Random;
-use crate::disk::worktree::sim::Trouble;
 use crate::model::error::Result;
-use crate::write::undo::{Applied, Blocked, Recovered};
+use crate::write::undo::{Applied, Recovered};
 
 /// How often each crash is played, with other changes lost.
 const CRASHES_PER_STEP: u64 = 2;
@@ -32,6 +31,8 @@ impl Scene {
             ("to-link", file("", 0o640)),
             ("from-link", link("../outside")),
             ("other.txt", file("nobody's", 0o644)),
+            ("to-folder", file("a file\n", 0o644)),
+            ("to-file/deep/inside", file("in a folder\n", 0o644)),
         ];
         let after = [
             ("edited.rs", file("one\r\ntwo\r\nthree", 0o644)),
@@ -41,6 +42,10 @@ impl Scene {
             ("to-link", link("to")),
             ("from-link", file("\0\u{1}binary", 0o644)),
             ("new/folder/created.txt", file("new\n", 0o644)),
+            ("to-folder", None),
+            ("to-folder/deep/inside", file("in a new folder\n", 0o644)),
+            ("to-file/deep/inside", None),
+            ("to-file", file("a new file\n", 0o644)),
         ];
         for (path, entry) in &before {
             desk.put(path, entry);
@@ -49,7 +54,9 @@ impl Scene {
         let prompt = desk.say(&source, "user", None);
         let answer = desk.say(&source, "assistant", Some(&prompt));
         let before = desk.tree.entries();
-        desk.change(&source, &answer, &after.into_iter().map(|(path, to)| (path.to_owned(), to)).collect(), false);
+        let (gone, come) = after.into_iter().map(|(path, to)| (path.to_owned(), to)).partition(|(_, to)| to.is_none());
+        desk.change(&source, &answer, &gone, false);
+        desk.change(&source, &answer, &come, true);
         let after = desk.tree.entries();
         Scene { desk, source, before, after }
     }

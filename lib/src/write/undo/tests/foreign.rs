@@ -3,7 +3,6 @@
 
 use super::*;
 use crate::disk::sim::Random;
-use crate::write::undo::{Blocked, Readiness};
 
 /// What the agent keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +32,7 @@ struct Story {
     changes: Vec<(usize, String, Option<String>)>,
     /// The last backup of each tracked file: its version, and its text.
     backups: BTreeMap<String, (u64, Option<String>)>,
-    told: Vec<String>,
+    events: Vec<String>,
 }
 
 impl Story {
@@ -43,9 +42,9 @@ impl Story {
         let keeps = [Keeps::Backups, Keeps::Notes, Keeps::Edits][random.below(3) as usize];
         let log = desk.folder.path().join("claude/projects/-simulated/s1.jsonl");
         let source = Source::file(dialect::named("claude-code").unwrap(), &log);
-        let (told, parent) = (vec![format!("seed {seed}, {keeps:?}")], None);
+        let (events, parent) = (vec![format!("seed {seed}, {keeps:?}")], None);
         let (prompts, changes, backups) = (Vec::new(), Vec::new(), BTreeMap::new());
-        let mut story = Story { desk, random, source, keeps, parent, prompts, changes, backups, told };
+        let mut story = Story { desk, random, source, keeps, parent, prompts, changes, backups, events };
         for path in PATHS {
             if story.random.below(2) == 0 {
                 let text = story.text();
@@ -70,7 +69,7 @@ impl Story {
     }
 
     fn write(&mut self, path: &str, text: &str) {
-        self.told.push(format!("   {path} = {text:?}"));
+        self.events.push(format!("   {path} = {text:?}"));
         self.desk.tree.put(path, Entry::file(text.as_bytes(), 0o644));
     }
 
@@ -98,7 +97,7 @@ impl Story {
     fn turn(&mut self) {
         let texts = self.texts();
         let prompt = self.line("user", &json!({"role": "user", "content": "Change it."}), None);
-        self.told.push(prompt.clone());
+        self.events.push(prompt.clone());
         self.prompts.push((prompt, texts.clone()));
         if self.keeps == Keeps::Backups {
             let tracked: Vec<String> = self.backups.keys().cloned().collect();
@@ -169,7 +168,7 @@ impl Story {
         let result = json!([{"type": "tool_result", "tool_use_id": id, "content": "done"}]);
         self.line("user", &json!({"role": "user", "content": result}), (self.keeps != Keeps::Edits).then_some(note));
         self.changes.push((self.prompts.len() - 1, path.to_owned(), before));
-        self.told.push(format!("   {name}"));
+        self.events.push(format!("   {name}"));
         self.write(path, &after);
     }
 
@@ -197,18 +196,18 @@ impl Story {
     /// Goes back to a prompt and comes again. Returns whether it was possible.
     fn there_and_back(&mut self) -> bool {
         let prompt = self.random.below(self.prompts.len() as u64) as usize;
-        self.told.push(format!("back to {}", self.prompts[prompt].0));
+        self.events.push(format!("back to {}", self.prompts[prompt].0));
         let (now, expected) = (self.texts(), self.files_at(prompt));
         let goal = Goal::Before(self.prompts[prompt].0.clone());
         if !self.apply(&goal, &now) {
-            assert!(self.keeps == Keeps::Edits, "{}", self.told());
+            assert!(self.keeps == Keeps::Edits, "{}", self.log());
             return false;
         }
-        assert_eq!(self.texts(), expected, "{}", self.told());
+        assert_eq!(self.texts(), expected, "{}", self.log());
         if now != expected {
-            assert!(self.apply(&Goal::Redo, &expected), "{}", self.told());
+            assert!(self.apply(&Goal::Redo, &expected), "{}", self.log());
         }
-        assert_eq!(self.texts(), now, "after a redo: {}", self.told());
+        assert_eq!(self.texts(), now, "after a redo: {}", self.log());
         true
     }
 
@@ -218,11 +217,11 @@ impl Story {
             let plan = undo.plan(goal, Scope::FilesOnly).unwrap();
             let is_ready = plan.is_ready(Blocked::Stop);
             let allowed = [Readiness::Ready, Readiness::Unproven, Readiness::Conflict];
-            assert!(plan.files.iter().all(|file| allowed.contains(&file.state)), "{:?}: {}", plan.files, self.told());
+            assert!(plan.files.iter().all(|file| allowed.contains(&file.state)), "{:?}: {}", plan.files, self.log());
             if !plan.is_empty() {
-                assert_eq!(undo.apply(&plan, Blocked::Stop).is_ok(), is_ready, "{}", self.told());
+                assert_eq!(undo.apply(&plan, Blocked::Stop).is_ok(), is_ready, "{}", self.log());
             }
-            assert!(is_ready || self.texts() == *now, "{}", self.told());
+            assert!(is_ready || self.texts() == *now, "{}", self.log());
             is_ready
         })
     }
@@ -230,15 +229,15 @@ impl Story {
     /// A person edits a file that the session changed last: nothing is restored any more.
     fn edit_and_go_back(&mut self) {
         let Some((prompt, path, _)) = self.changes.last().cloned() else { return };
-        self.told.push("the user".to_owned());
+        self.events.push("the user".to_owned());
         self.write(&path, "mine, and nobody else's\n");
         let (now, goal) = (self.texts(), Goal::Before(self.prompts[prompt].0.clone()));
-        assert!(!self.apply(&goal, &now), "{}", self.told());
-        assert_eq!(self.texts(), now, "{}", self.told());
+        assert!(!self.apply(&goal, &now), "{}", self.log());
+        assert_eq!(self.texts(), now, "{}", self.log());
     }
 
-    fn told(&self) -> String {
-        self.told.join("\n")
+    fn log(&self) -> String {
+        self.events.join("\n")
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::disk::sim::Random;
-use crate::write::undo::{Action, Blocked, Plan, Readiness};
+use crate::write::undo::{Action, Plan};
 
 /// How many stories are told at a push, and under `cargo xtask torture`: one in ten is Claude Code's.
 const STORIES: (u64, u64) = (10_000, 1_000_000);
@@ -27,7 +27,7 @@ const MODES: [u32; 4] = [0o644, 0o755, 0o600, 0o444];
 const TARGETS: [&str; 3] = ["a.rs", "../outside", "/etc/passwd"];
 
 /// A record of a session, as the model knows it.
-struct Told {
+struct ModelRecord {
     id: String,
     is_prompt: bool,
     is_restore: bool,
@@ -38,11 +38,11 @@ struct Told {
 }
 
 /// A session, as the model knows it.
-struct Teller {
+struct ModelSession {
     source: Source,
     /// The record that the session continues from.
     head: Option<String>,
-    records: Vec<Told>,
+    records: Vec<ModelRecord>,
     /// The changes of each path: the place of the record, what was there before, and what after.
     changes: BTreeMap<String, Vec<(usize, Version, Version)>>,
     undone: BTreeSet<usize>,
@@ -50,6 +50,10 @@ struct Teller {
     /// Restores that can be taken back: the place of the record, whether the conversation went back, and
     /// whether it went on since.
     active: Vec<(usize, bool, bool)>,
+    /// The newest redo of an undo to each place, if no file was changed since.
+    redos: BTreeMap<usize, usize>,
+    /// The place that each undo went back to.
+    targets: BTreeMap<usize, usize>,
 }
 
 /// What a plan must say of a path.
@@ -58,11 +62,11 @@ struct Expected {
     wanted: Version,
 }
 
-impl Teller {
-    fn tell(&mut self, id: String, kind: Kind) -> usize {
+impl ModelSession {
+    fn add(&mut self, id: String, kind: Kind) -> usize {
         let (undone, branch) = (self.undone.clone(), self.branch.clone());
         let (is_prompt, is_restore) = (kind == Kind::User, kind == Kind::Restore);
-        self.records.push(Told { id, is_prompt, is_restore, undone, branch });
+        self.records.push(ModelRecord { id, is_prompt, is_restore, undone, branch });
         let place = self.records.len() - 1;
         if is_prompt {
             self.branch.push(place);
@@ -77,30 +81,48 @@ impl Teller {
         all.collect()
     }
 
-    /// What the plan to restore everything to before the record at a place must say.
-    fn expected(&self, from: usize, is_redo: bool, now: &Entries) -> BTreeMap<String, Expected> {
+    /// What the plan to restore everything to the state at a place must say.
+    fn expected(&self, from: usize, goal: &Goal, now: &Entries) -> BTreeMap<String, Expected> {
         let mut expected = BTreeMap::new();
         for (path, wanted) in self.wanted(from) {
             let changes = &self.changes[path];
-            if is_redo && !changes.iter().any(|(place, ..)| *place == from) {
+            if *goal == Goal::Redo && !changes.iter().any(|(place, ..)| *place == from) {
                 continue;
             }
+            let mut wanted = wanted.clone();
             let left = changes.last().map(|(_, _, after)| after);
-            let since = &changes[changes.iter().position(|(place, ..)| *place >= from).unwrap_or(0)..];
-            let is_of_others = since.windows(2).any(|pair| !is_same_content(&pair[0].2, &pair[1].1));
-            let is_in_file = path
-                .match_indices('/')
-                .any(|(at, _)| matches!(now.get(&path[..at]), Some(Entry::File { .. } | Entry::Link(_))));
-            let disk = now.get(path).cloned();
+            let mut first = changes.iter().position(|(place, ..)| *place >= from).unwrap_or(0);
+            let is_forced = |at: usize| at > 0 && !is_same_content(&changes[at - 1].2, &changes[at].1);
+            let mut is_unproven = false;
+            if matches!(goal, Goal::After(_)) && self.records[changes[first].0].is_restore && is_forced(first) {
+                // What the session left was overwritten by somebody, and then by a restore: a copy is known by chance.
+                wanted.clone_from(&changes[first - 1].2);
+                let has_copy = |version: &Version| is_same_content(version, &wanted);
+                let is_kept = changes.iter().any(|(place, before, after)| {
+                    has_copy(before) || (self.records[*place].is_restore && has_copy(after))
+                });
+                is_unproven = matches!(wanted, Some(Entry::File { .. })) && !is_kept;
+            }
+            let redo = self.redos.get(&from).filter(|_| *goal == Goal::LastTurn);
+            if let Some(at) = changes.iter().position(|(place, ..)| redo == Some(place))
+                && !is_same_content(&changes[at].1, &wanted)
+            {
+                (wanted, first) = (changes[at].1.clone(), at);
+            }
+            let is_of_others = changes[first..].windows(2).any(|pair| !is_same_content(&pair[0].2, &pair[1].1));
+            let disk = now.get(path).filter(|entry| **entry != Entry::Folder).cloned();
+            let is_below_file = path.match_indices('/').any(|(at, _)| file_at(now, &path[..at]).is_some());
+            let is_in_the_way = is_below_file || now.get(path) == Some(&Entry::Folder);
             let state = match &disk {
-                Some(Entry::Folder) => Readiness::Refused,
-                _ if is_in_file => Readiness::Refused,
-                disk if disk == wanted => Readiness::Ready,
+                None if is_in_the_way && wanted.is_none() && left != Some(&None) => Readiness::Refused,
+                disk if *disk == wanted => Readiness::Ready,
+                _ if is_unproven => Readiness::Unproven,
                 disk if Some(disk) == left && !is_of_others => Readiness::Ready,
                 _ => Readiness::Conflict,
             };
-            expected.insert(path.to_owned(), Expected { state, wanted: wanted.clone() });
+            expected.insert(path.to_owned(), Expected { state, wanted });
         }
+        refuse_what_has_no_room(&mut expected, now);
         expected
     }
 
@@ -108,6 +130,35 @@ impl Teller {
     fn last_turn(&self) -> Option<usize> {
         self.branch.iter().rev().copied().find(|prompt| !self.undone.contains(prompt))
     }
+}
+
+/// A file in the place of a folder waits until everything in that is deleted, and one in a folder until no file is in its place.
+fn refuse_what_has_no_room(expected: &mut BTreeMap<String, Expected>, now: &Entries) {
+    let files = files_of(now);
+    let is_deleted = |file: &Expected| file.state == Readiness::Ready && file.wanted.is_none();
+    let gone: BTreeSet<String> = expected
+        .iter()
+        .filter(|(path, file)| is_deleted(file) && files.contains_key(*path))
+        .map(|(path, _)| path.clone())
+        .collect();
+    for (path, file) in expected {
+        let below = format!("{path}/");
+        let stays = |inside: &&String| inside.starts_with(&below) && !gone.contains(*inside);
+        let is_folder_kept = file.wanted.is_some() && files.keys().any(|inside| stays(&inside));
+        let above = path.match_indices('/').map(|(at, _)| &path[..at]).find(|folder| files.contains_key(*folder));
+        let is_file_kept = above.is_some_and(|above| {
+            let is_absent = file.wanted.is_none() && matches!(files[above], Entry::File { .. });
+            !is_absent && !gone.contains(above)
+        });
+        if is_folder_kept || is_file_kept {
+            file.state = Readiness::Refused;
+        }
+    }
+}
+
+/// The file or the link at a path.
+fn file_at<'n>(now: &'n Entries, path: &str) -> Option<&'n Entry> {
+    now.get(path).filter(|entry| **entry != Entry::Folder)
 }
 
 /// Whether two versions hold the same, whatever their permissions are.
@@ -121,9 +172,9 @@ fn is_same_content(one: &Version, other: &Version) -> bool {
 struct Story {
     desk: Desk,
     random: Random,
-    tellers: Vec<Teller>,
+    sessions: Vec<ModelSession>,
     /// What happened, for the message of a failure.
-    told: Vec<String>,
+    events: Vec<String>,
     seen: Seen,
 }
 
@@ -146,7 +197,7 @@ impl Story {
         let desk = Desk::new();
         let sessions = 1 + random.below(4) / 3;
         let place = if random.below(2) == 0 { Place::Own } else { Place::Sage };
-        let teller = |number| Teller {
+        let session = |number| ModelSession {
             source: desk.source(&format!("s{number}"), place),
             head: None,
             records: Vec::new(),
@@ -154,9 +205,11 @@ impl Story {
             undone: BTreeSet::new(),
             branch: Vec::new(),
             active: Vec::new(),
+            redos: BTreeMap::new(),
+            targets: BTreeMap::new(),
         };
-        let tellers = (0..sessions).map(teller).collect();
-        let mut story = Story { desk, random, tellers, told: vec![format!("seed {seed}")], seen: Seen::default() };
+        let sessions = (0..sessions).map(session).collect();
+        let mut story = Story { desk, random, sessions, events: vec![format!("seed {seed}")], seen: Seen::default() };
         for _ in 0..story.random.below(5) {
             story.user_edits();
         }
@@ -223,7 +276,7 @@ impl Story {
     fn user_edits(&mut self) {
         let mut changes = self.some_change();
         // What a session changed is edited more often than anything else.
-        let touched: Vec<String> = self.tellers.iter().flat_map(|teller| teller.changes.keys().cloned()).collect();
+        let touched: Vec<String> = self.sessions.iter().flat_map(|session| session.changes.keys().cloned()).collect();
         if !touched.is_empty() && self.random.below(2) == 0 {
             let (path, version) = (self.pick(&touched), self.version());
             let now = self.desk.tree.entries();
@@ -231,25 +284,25 @@ impl Story {
                 if matches!(now.get(&path), Some(Entry::File { .. })) { vec![(path, version)] } else { Vec::new() };
         }
         for (path, version) in changes {
-            self.told.push(format!("the user: {path} = {version:?}"));
+            self.events.push(format!("the user: {path} = {version:?}"));
             self.desk.put(&path, &version);
         }
     }
 
     fn say(&mut self, who: usize, kind: &str) -> String {
-        let teller = &mut self.tellers[who];
-        let id = self.desk.say(&teller.source, kind, teller.head.as_deref());
-        teller.head = Some(id.clone());
+        let session = &mut self.sessions[who];
+        let id = self.desk.say(&session.source, kind, session.head.as_deref());
+        session.head = Some(id.clone());
         id
     }
 
     fn turn(&mut self, who: usize) {
         let prompt = self.say(who, "user");
-        self.told.push(format!("s{who} {prompt}"));
-        self.tellers[who].tell(prompt, Kind::User);
+        self.events.push(format!("s{who} {prompt}"));
+        self.sessions[who].add(prompt, Kind::User);
         for _ in 0..1 + self.random.below(2) {
             let answer = self.say(who, "assistant");
-            let place = self.tellers[who].tell(answer.clone(), Kind::Assistant);
+            let place = self.sessions[who].add(answer.clone(), Kind::Assistant);
             for number in 0..self.random.below(3) {
                 self.answer(who, place, &answer, number > 0);
             }
@@ -257,22 +310,23 @@ impl Story {
     }
 
     fn answer(&mut self, who: usize, place: usize, answer: &str, is_update: bool) {
-        let source = self.tellers[who].source.clone();
+        let source = self.sessions[who].source.clone();
         let changes: BTreeMap<String, Version> = self.some_change().into_iter().collect();
         if changes.is_empty() {
             return;
         }
         let now = self.desk.tree.entries();
         for (path, after) in &changes {
-            self.told.push(format!("s{who} {answer}: {path} = {after:?}"));
+            self.events.push(format!("s{who} {answer}: {path} = {after:?}"));
             let before = now.get(path).filter(|entry| **entry != Entry::Folder).cloned();
-            let known = self.tellers[who].changes.entry(path.clone()).or_default();
+            let known = self.sessions[who].changes.entry(path.clone()).or_default();
             match known.last_mut().filter(|(at, ..)| *at == place) {
                 Some(same_message) => same_message.2.clone_from(after),
                 None => known.push((place, before, after.clone())),
             }
         }
-        self.tellers[who].active.clear();
+        self.sessions[who].active.clear();
+        self.sessions[who].redos.clear();
         // What goes away makes room first.
         let (gone, come): (BTreeMap<_, _>, BTreeMap<_, _>) =
             changes.into_iter().partition(|(_, after)| after.is_none());
@@ -285,26 +339,26 @@ impl Story {
 
     fn undo(&mut self, who: usize) {
         // Another agent's conversation does not move with its files.
-        let moves = self.tellers[who].source.store() == Some(self.desk.store()) && self.random.below(3) == 0;
+        let moves = self.sessions[who].source.store() == Some(self.desk.store()) && self.random.below(3) == 0;
         let scope = if moves { Scope::Conversation } else { Scope::FilesOnly };
         let blocked = self.pick(&[Blocked::Stop, Blocked::Stop, Blocked::Skip, Blocked::Force]);
-        let teller = &self.tellers[who];
-        let said: Vec<usize> = (0..teller.records.len()).filter(|place| !teller.records[*place].is_restore).collect();
+        let session = &self.sessions[who];
+        let said: Vec<usize> = (0..session.records.len()).filter(|place| !session.records[*place].is_restore).collect();
         let some_record = said[self.random.below(said.len() as u64) as usize];
         // The place of the first record whose changes go away.
         let (goal, from) = match self.random.below(8) {
-            3..=5 if !teller.active.is_empty() || some_record == 0 => {
-                let newest = teller.active.last().filter(|(_, _, is_overtaken)| !is_overtaken);
+            3..=5 if !session.active.is_empty() || some_record == 0 => {
+                let newest = session.active.last().filter(|(_, _, is_overtaken)| !is_overtaken);
                 (Goal::Redo, newest.map(|(place, ..)| *place))
             }
-            0..=5 => (Goal::LastTurn, teller.last_turn()),
-            6 => (Goal::Before(teller.records[some_record].id.clone()), Some(some_record)),
-            _ => (Goal::After(teller.records[some_record].id.clone()), Some(some_record + 1)),
+            0..=5 => (Goal::LastTurn, session.last_turn()),
+            6 => (Goal::Before(session.records[some_record].id.clone()), Some(some_record)),
+            _ => (Goal::After(session.records[some_record].id.clone()), Some(some_record + 1)),
         };
-        self.told.push(format!("s{who}: {goal:?} {scope:?} {blocked:?}"));
+        self.events.push(format!("s{who}: {goal:?} {scope:?} {blocked:?}"));
         let now = self.desk.tree.entries();
-        let expected = from.map(|from| teller.expected(from, goal == Goal::Redo, &now)).unwrap_or_default();
-        let source = teller.source.clone();
+        let expected = from.map(|from| session.expected(from, &goal, &now)).unwrap_or_default();
+        let source = session.source.clone();
         let log = fs::read(&source.path).unwrap();
         let (plan, applied) = self.desk.undo(&source, |undo| {
             assert_eq!(undo.recover().unwrap(), None);
@@ -319,30 +373,34 @@ impl Story {
             _ => false,
         };
         let is_change =
-            |(path, file): (&String, &Expected)| is_applied(file.state) && file.wanted.as_ref() != now.get(path);
+            |(path, file): (&String, &Expected)| is_applied(file.state) && file.wanted.as_ref() != file_at(&now, path);
         let has_something = plan.head.is_some() || expected.iter().any(is_change);
         let is_ready =
             has_something && (blocked == Blocked::Skip || expected.values().all(|file| is_applied(file.state)));
         match applied {
             None => {
                 self.seen.empty += 1;
-                assert!(expected.iter().all(|(path, file)| file.wanted.as_ref() == now.get(path)), "{}", self.told());
-                assert_eq!((self.desk.tree.entries(), fs::read(&source.path).unwrap()), (now, log), "{}", self.told());
+                assert!(
+                    expected.iter().all(|(path, file)| file.wanted.as_ref() == file_at(&now, path)),
+                    "{}",
+                    self.log()
+                );
+                assert_eq!((self.desk.tree.entries(), fs::read(&source.path).unwrap()), (now, log), "{}", self.log());
             }
             Some(Err(error)) => {
-                assert!(!is_ready, "{error}: {}", self.told());
+                assert!(!is_ready, "{error}: {}", self.log());
                 self.seen.conflicts += 1;
                 self.seen.refused += u64::from(expected.values().any(|file| file.state == Readiness::Refused));
-                assert_eq!((self.desk.tree.entries(), fs::read(&source.path).unwrap()), (now, log), "{}", self.told());
+                assert_eq!((self.desk.tree.entries(), fs::read(&source.path).unwrap()), (now, log), "{}", self.log());
             }
             Some(Ok(restore)) => {
-                assert!(is_ready, "{}", self.told());
+                assert!(is_ready, "{}", self.log());
                 let changed: Vec<(String, Version)> = expected
                     .iter()
-                    .filter(|(path, file)| is_applied(file.state) && file.wanted.as_ref() != now.get(*path))
+                    .filter(|(path, file)| is_applied(file.state) && file.wanted.as_ref() != file_at(&now, path))
                     .map(|(path, file)| (path.clone(), file.wanted.clone()))
                     .collect();
-                assert_eq!(restore.files, changed.len(), "{}", self.told());
+                assert_eq!(restore.files, changed.len(), "{}", self.log());
                 let has_conflicts = expected.values().any(|file| file.state == Readiness::Conflict);
                 self.seen.applied += 1;
                 self.seen.skipped += u64::from(blocked == Blocked::Skip && has_conflicts);
@@ -356,17 +414,17 @@ impl Story {
     fn check_plan(&self, plan: &Plan, expected: &BTreeMap<String, Expected>, now: &Entries) {
         let planned: BTreeMap<&str, (Action, Readiness)> =
             plan.files.iter().map(|file| (file.path.as_str(), (file.action, file.state))).collect();
-        assert_eq!(planned.keys().copied().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{}", self.told());
+        assert_eq!(planned.keys().copied().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "{}", self.log());
         for (path, file) in expected {
-            let disk = now.get(path);
+            let disk = file_at(now, path);
             let action = match (disk, &file.wanted) {
-                _ if file.state == Readiness::Refused => planned[path.as_str()].0,
+                _ if matches!(file.state, Readiness::Refused | Readiness::Unproven) => planned[path.as_str()].0,
                 (disk, wanted) if disk == wanted.as_ref() => Action::None,
                 (None, _) => Action::Create,
                 (_, None) => Action::Delete,
                 _ => Action::Restore,
             };
-            assert_eq!(planned[path.as_str()], (action, file.state), "{path}: {}", self.told());
+            assert_eq!(planned[path.as_str()], (action, file.state), "{path}: {}", self.log());
         }
     }
 
@@ -382,10 +440,10 @@ impl Story {
                 let name = blake3::hash(&content).to_hex().to_string();
                 let mut kept = Vec::new();
                 blobs::copy_to(&blobs::folder(&self.desk.store()), &name, Path::new(&name), &mut kept).unwrap();
-                assert_eq!(*kept, *content, "{path}: {}", self.told());
+                assert_eq!(*kept, *content, "{path}: {}", self.log());
             }
         }
-        assert_eq!(self.desk.files(), files, "{}", self.told());
+        assert_eq!(self.desk.files(), files, "{}", self.log());
     }
 
     /// The model does what was applied.
@@ -401,44 +459,50 @@ impl Story {
         changed: Vec<(String, Version)>,
     ) {
         let moved = plan.head.is_some();
-        self.told.push(format!("   applied as {id}, moved {moved}"));
+        self.events.push(format!("   applied as {id}, moved {moved}"));
         self.seen.moved += u64::from(moved);
-        let teller = &mut self.tellers[who];
-        teller.head = self.desk.head(&teller.source);
-        let place = teller.tell(id, Kind::Restore);
+        let session = &mut self.sessions[who];
+        session.head = self.desk.head(&session.source);
+        let place = session.add(id, Kind::Restore);
         for (path, after) in changed {
-            let before = now.get(&path).cloned();
-            teller.changes.entry(path).or_default().push((place, before, after));
+            let before = file_at(now, &path).cloned();
+            session.changes.entry(path).or_default().push((place, before, after));
         }
-        let (undone, branch) = match teller.records.get(from) {
+        let (undone, branch) = match session.records.get(from) {
             Some(record) if from < place => (record.undone.clone(), record.branch.clone()),
-            _ => (teller.undone.clone(), teller.branch.clone()),
+            _ => (session.undone.clone(), session.branch.clone()),
         };
         if *goal == Goal::Redo {
             self.seen.redone += 1;
-            teller.active.retain(|(restore, ..)| *restore != from);
-            teller.undone = undone;
+            session.active.retain(|(restore, ..)| *restore != from);
+            session.undone = undone;
+            if let Some(target) = session.targets.get(&from) {
+                session.redos.insert(*target, place);
+            }
         } else {
-            teller.active.push((place, moved, false));
-            let since = (from..place).filter(|place| teller.records[*place].is_prompt);
-            teller.undone = undone.into_iter().filter(|prompt| *prompt < from).chain(since).collect();
+            session.active.push((place, moved, false));
+            if !matches!(goal, Goal::After(_)) {
+                session.targets.insert(place, from);
+            }
+            let since = (from..place).filter(|place| session.records[*place].is_prompt);
+            session.undone = undone.into_iter().filter(|prompt| *prompt < from).chain(since).collect();
         }
         if moved {
-            teller.branch = branch;
+            session.branch = branch;
         }
     }
 
-    fn told(&self) -> String {
-        self.told.join("\n")
+    fn log(&self) -> String {
+        self.events.join("\n")
     }
 
     fn play(&mut self) {
         for _ in 0..2 + self.random.below(5) {
-            let who = self.random.below(self.tellers.len() as u64) as usize;
+            let who = self.random.below(self.sessions.len() as u64) as usize;
             match self.random.below(10) {
                 0..=3 => self.turn(who),
                 4 | 5 => self.user_edits(),
-                _ if self.tellers[who].records.is_empty() => self.turn(who),
+                _ if self.sessions[who].records.is_empty() => self.turn(who),
                 _ => self.undo(who),
             }
         }
