@@ -66,7 +66,9 @@ pub(crate) fn patched_files(text: &str) -> Vec<PatchedFile<'_>> {
 /// A line of a hunk, or the line that starts one.
 fn hunk_line<'a>(line: &'a str, out: &mut Builder<'a>) {
     if let Some(heading) = line.strip_prefix("@@") {
-        out.hunk(Some(heading.trim().trim_end_matches("@@").trim_end()).filter(|heading| !heading.is_empty()));
+        let heading = heading.trim().trim_end_matches("@@").trim_end();
+        // All of a new file is new: where it stands says nothing.
+        out.hunk(Some(heading).filter(|heading| !heading.is_empty() && !heading.starts_with("-0,0 ")));
     } else if let Some(added) = line.strip_prefix('+') {
         out.line(Sign::Added, added);
     } else if let Some(removed) = line.strip_prefix('-') {

@@ -97,6 +97,9 @@ fn a_write_adds_all_lines_or_what_the_agent_compared() {
         "Index: n\n====\n--- n\tOriginal\n+++ n\tWritten\n@@ -1,2 +1,2 @@\n a\n-x\n+b\n\\ No newline at end of file\n";
     let compared = noting(write, json!({"resultDisplay": {"fileDiff": diff}}));
     assert_eq!(change(&compared), "n Write +1 -1\n@@ -1,2 +1,2\n a\n-x\n+b\n");
+    let new = json!({"resultDisplay": {"fileDiff": "--- n\tCurrent\n+++ n\tProposed\n@@ -0,0 +1,2 @@\n+a\n+b\n"}});
+    let write = done(json!({"file_path": "n", "content": "a\nb\n"}), json!("ok"));
+    assert_eq!(change(&noting(write, new)), "n Write +2 -0\n@@ \n+a\n+b\n", "a new file has no place");
     let cell = json!({"notebook_path": "n.ipynb", "new_source": "1 + 1", "edit_mode": "insert"});
     assert_eq!(change(&done(cell, json!("ok"))), "n.ipynb Edit +1 -0\n@@ insert\n+1 + 1\n");
 }
@@ -112,7 +115,7 @@ fn patches_are_changes_wherever_they_stand() {
         assert_eq!(change(&done(input.clone(), json!(""))), expected, "{input}");
     }
     let unified = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\ndiff --git a/y b/y\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+c\n";
-    let expected = "x Edit +1 -1\n@@ -1 +1\n-a\n+b\ny Write +1 -0\n@@ -0,0 +1\n+c\n";
+    let expected = "x Edit +1 -1\n@@ -1 +1\n-a\n+b\ny Write +1 -0\n@@ \n+c\n";
     assert_eq!(change(&done(json!({"patch": unified}), json!(""))), expected);
 }
 
