@@ -1,6 +1,6 @@
 //! Dividers between messages: gaps, compactions, rewinds, restores and errors.
 
-use scrollback::model::Part;
+use scrollback::model::{Compaction, Part};
 use serde_json::Value;
 
 use super::fold;
@@ -43,9 +43,7 @@ pub(crate) fn is_alone(part: &Part) -> bool {
 pub(crate) fn is_summarized(text: &str, after: &[Part]) -> bool {
     let next = after.iter().find(|part| !matches!(part, Part::StepStart));
     let Some(Part::Data(data)) = next.filter(|part| is_before_message(part)) else { return false };
-    let summary = data.data.get("summary").and_then(Value::as_str).unwrap_or_default();
-    let is_tagged = text.contains("<summary>") && text.trim_end().ends_with("</summary>");
-    !text.trim().is_empty() && (is_tagged || summary.contains(text.trim()))
+    Compaction::asked_for(text, data.data.get("summary").and_then(Value::as_str).unwrap_or_default())
 }
 
 /// A `data-*` part as a divider, if it is one.

@@ -442,6 +442,15 @@ pub struct Compaction {
     pub cuts: bool,
 }
 
+impl Compaction {
+    /// Whether a model's text right before a compaction is the summary that the agent asked for, and not an answer.
+    pub fn asked_for(text: &str, summary: &str) -> bool {
+        let text = text.trim();
+        let is_tagged = text.contains("<summary>") && text.ends_with("</summary>");
+        !text.is_empty() && (is_tagged || summary.contains(text))
+    }
+}
+
 /// A step back in the conversation. Its parent is the record to continue from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Rewind {

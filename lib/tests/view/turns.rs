@@ -201,6 +201,18 @@ fn the_answer_that_a_compaction_asked_for_is_of_no_turn() {
 }
 
 #[test]
+fn the_summary_of_a_compaction_in_a_turn_does_not_answer_it() {
+    let folder = support::corpus().join("codex/compaction-in-a-turn");
+    let lines = std::fs::read_to_string(folder.join("rollout.jsonl")).unwrap();
+    assert_snapshot!(drawn("codex", &lines), @"
+    0 < - ord-6 prompt: Read both tables. 1/0
+    1 < 0 ord-11 compaction: High water is at 04:12; the second table is left. 1/0 answered Main
+    ");
+    let answered = lines.replacen("the second table is left", "see the first table", 1);
+    assert!(drawn("codex", &answered).starts_with("0 < - ord-6 prompt: Read both tables. 1/0 answered\n"));
+}
+
+#[test]
 fn prompts_that_are_answered_together_are_answered() {
     assert_snapshot!(turns("
         q user: One.

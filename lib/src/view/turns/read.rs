@@ -7,7 +7,7 @@ use super::{TurnEnd, TurnKind, TurnRow, Turns};
 use crate::model::error::Result;
 use crate::model::message::{Part, ToolState};
 use crate::model::metadata::INTERRUPTED;
-use crate::model::record::{Body, Content, Display, Kind, Outcome, RecordId, ToolResult};
+use crate::model::record::{Body, Compaction, Content, Display, Kind, Outcome, RecordId, ToolResult};
 use crate::session::RecordRef;
 use crate::view::describe::{PREVIEW_CHARS, shorten, text_of};
 
@@ -50,7 +50,10 @@ impl Turns<'_> {
     fn read(&self, turn: usize) -> Result<Reader> {
         let mut reader = Reader::default();
         for record in self.records(turn).filter(|record| !record.is_side() || record.is_failure()) {
-            reader.add(record, record.body()?);
+            let body = record.body()?;
+            if !is_asked_for_by_compaction(record, &body)? {
+                reader.add(record, body);
+            }
         }
         Ok(reader)
     }
@@ -71,6 +74,16 @@ impl Turns<'_> {
         }
         Ok(false)
     }
+}
+
+/// Whether an answer in the middle of a turn is only the summary of the compaction right after it.
+fn is_asked_for_by_compaction(record: RecordRef<'_>, body: &Body) -> Result<bool> {
+    let Body::Assistant(content) = body else { return Ok(false) };
+    let is_text = |part: &Part| matches!(part, Part::Text(_));
+    let Some(next) = record.children().find(|next| next.kind() == Kind::Compaction) else { return Ok(false) };
+    let Body::Compaction(compaction) = next.body()? else { return Ok(false) };
+    let summary = compaction.summary.unwrap_or_default();
+    Ok(content.parts.iter().all(is_text) && Compaction::asked_for(&text_of(body), &summary))
 }
 
 fn name(record: RecordRef<'_>) -> RecordId {
