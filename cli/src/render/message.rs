@@ -13,7 +13,7 @@ use super::tool::{self, CallLook};
 use super::{clock, divider};
 use crate::ctx::Ctx;
 use crate::terminal::paint::Paint;
-use crate::terminal::{Look, clean, markdown, wrap};
+use crate::terminal::{Look, clean, markdown, typed};
 
 /// How messages are shown.
 #[derive(Debug, Clone, Copy)]
@@ -235,11 +235,7 @@ impl<'a> Renderer<'a> {
 
     /// What a person typed, line by line.
     fn typed(&self, text: &str) -> String {
-        let text = clean::text(text.trim_matches(['\n', '\r']).trim_end()).into_owned();
-        if text.is_empty() {
-            return text;
-        }
-        indent(&(wrap::typed(&text, self.look.width.saturating_sub(2)).join("\n") + "\n"))
+        indent(&typed::render(text, &self.look.beside(2)))
     }
 
     fn prose(&self, text: &str) -> String {
