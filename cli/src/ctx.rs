@@ -23,7 +23,7 @@ use crate::redaction;
 use crate::render::json;
 use crate::terminal::pager::Pager;
 use crate::terminal::paint::Paint;
-use crate::terminal::{Look, clean};
+use crate::terminal::{Look, clean, wrap};
 
 /// Lines of prose longer than this are hard to read, however wide the window is.
 const WIDEST_COLUMNS: usize = 120;
@@ -68,6 +68,8 @@ pub(crate) struct Ctx {
     /// Whether standard output is a terminal, and standard error.
     pub(crate) on_terminal: bool,
     pub(crate) err_on_terminal: bool,
+    /// The columns of standard error, if a person reads it there; programs read whole lines.
+    err_columns: Option<usize>,
     pub(crate) out: Box<dyn Write>,
     pub(crate) err: Box<dyn Write>,
     pager: Option<Pager>,
@@ -98,6 +100,9 @@ impl Ctx {
         };
         let columns = var("COLUMNS").and_then(|columns| columns.parse().ok());
         let measured = terminal_size::terminal_size().filter(|_| on_terminal).map(|(width, _)| usize::from(width.0));
+        let err_on_terminal = io::stderr().is_terminal();
+        let err_measured = terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
+        let err_columns = columns.or(err_measured).filter(|_| err_on_terminal);
         let width = columns.or(measured).unwrap_or(PIPE_COLUMNS).clamp(1, 1000);
         let now = var(CLOCK_VARIABLE).and_then(|now| now.parse().ok()).unwrap_or_else(Timestamp::now);
         Ctx {
@@ -120,7 +125,8 @@ impl Ctx {
             key_failure: Arc::default(),
             demo_home: None,
             on_terminal,
-            err_on_terminal: io::stderr().is_terminal(),
+            err_on_terminal,
+            err_columns,
             out: Box::new(io::BufWriter::new(io::stdout())),
             err: Box::new(io::stderr()),
             pager: None,
@@ -393,20 +399,31 @@ impl Ctx {
             return Ok(());
         }
         let (text, hint) = (self.for_err(text).into_owned(), hint.map(|hint| self.for_err(hint).into_owned()));
-        writeln!(self.err, "warning: {text}")?;
-        if let Some(hint) = hint {
-            writeln!(self.err, "hint: {hint}")?;
-        }
-        Ok(())
+        self.wrapped(&format!("warning: {text}"))?;
+        Ok(hint.map_or(Ok(()), |hint| self.wrapped(&format!("hint: {hint}")))?)
+    }
+
+    /// Prints a line on standard error, or several if it is longer than the window.
+    fn wrapped(&mut self, line: &str) -> io::Result<()> {
+        let Some(columns) = self.err_columns else { return writeln!(self.err, "{line}") };
+        wrap::words(line, columns).into_iter().try_for_each(|range| writeln!(self.err, "{}", &line[range]))
     }
 
     /// Prints a note on standard error, for people: not with `--json`.
     pub(crate) fn note(&mut self, text: &str) -> Result<(), Failure> {
         if !self.json {
             let text = self.for_err(text).into_owned();
-            writeln!(self.err, "{text}")?;
+            self.wrapped(&text)?;
         }
         Ok(())
+    }
+
+    /// The same for a command to copy: it stays on one line.
+    pub(crate) fn note_command(&mut self, text: &str) -> Result<(), Failure> {
+        let columns = self.err_columns.take();
+        let noted = self.note(text);
+        self.err_columns = columns;
+        noted
     }
 
     /// Ends the run: flushes the output, prints the failure, and returns the exit code.
@@ -439,10 +456,7 @@ impl Ctx {
             json::compact(&mut self.err, &shown.json()).map_err(io::Error::from)?;
             return writeln!(self.err);
         }
-        writeln!(self.err, "scrollback: {}", shown.message)?;
-        match &shown.hint {
-            Some(hint) => writeln!(self.err, "hint: {hint}"),
-            None => Ok(()),
-        }
+        self.wrapped(&format!("scrollback: {}", shown.message))?;
+        shown.hint.map_or(Ok(()), |hint| self.wrapped(&format!("hint: {hint}")))
     }
 }

@@ -264,7 +264,7 @@ impl Recording {
             let_fail(self.destination.report_resumed(&recorder, is_new, ctx));
             let_fail(ctx.note(&format!("Recording to {}", path.display())));
             let name = self.destination.name_of(&session, path, ctx);
-            let_fail(ctx.note(&format!("Continue later with: scrollback record --resume {name}")));
+            let_fail(ctx.note_command(&format!("Continue later with: scrollback record --resume {name}")));
         }
         self.recorder = Some(recorder);
         Ok(())

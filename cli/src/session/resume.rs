@@ -47,7 +47,7 @@ pub(crate) fn resume_line(session: Resumable<'_>, ctx: &Ctx) -> Option<String> {
 /// Ends a command that wrote a session: prints how its agent continues it.
 pub(crate) fn print_resume_line(session: Resumable<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
     match resume_line(session, ctx) {
-        Some(line) => ctx.note(&format!("Resume: {line}")),
+        Some(line) => ctx.note_command(&format!("Resume: {line}")),
         None => Ok(()),
     }
 }

@@ -93,6 +93,28 @@ pub(crate) fn output(text: &str, columns: usize) -> Vec<Range<usize>> {
     lines
 }
 
+/// Lines of a note or an error: broken only at spaces, so that paths and ids can be copied; what is between `` ` `` stays whole.
+pub(crate) fn words(text: &str, columns: usize) -> Vec<Range<usize>> {
+    let (mut lines, mut line, mut in_command) = (Vec::new(), 0..0, false);
+    let mut word = 0;
+    for (at, letter) in text.char_indices().chain([(text.len(), ' ')]) {
+        in_command ^= letter == '`';
+        if letter != ' ' || (in_command && at < text.len()) {
+            continue;
+        }
+        if word < at {
+            if !line.is_empty() && width::of(&text[line.start..at]) > columns {
+                lines.push(line);
+                line = word..word;
+            }
+            line.end = at;
+        }
+        word = at + 1;
+    }
+    lines.push(line);
+    lines
+}
+
 /// Lines as they were typed: every line of the text with its own indentation, broken between words where it is too long.
 pub(crate) fn typed(text: &str, columns: usize) -> Vec<String> {
     let mut rows = Vec::new();
@@ -183,6 +205,27 @@ mod tests {
         [efgh]
         [ij k]
         ");
+    }
+
+    #[test]
+    fn a_note_keeps_its_paths_and_commands_whole() {
+        let text =
+            "scrollback: /home/ada/tide-tables/notes.jsonl: no such file; run `scrollback list --all` to see every id";
+        insta::assert_snapshot!(show(text, words(text, 28)), @"
+        [scrollback:]
+        [/home/ada/tide-tables/notes.jsonl:]
+        [no such file; run]
+        [`scrollback list --all` to]
+        [see every id]
+        ");
+        for (text, lines) in [
+            ("", "[]\n"),
+            ("  a  b ", "[  a  b]\n"),
+            ("an ` open mark", "[an]\n[` open mark]\n"),
+            ("世界 人", "[世界]\n[人]\n"),
+        ] {
+            assert_eq!(show(text, words(text, 6)), lines);
+        }
     }
 
     #[test]
