@@ -85,8 +85,13 @@ impl From<scrollback::model::Error> for Failure {
         if let Error::AmbiguousSession { paths, .. } = &error {
             return Failure::new(FailureKind::Usage, error.to_string()).hint(use_a_path(paths));
         }
+        if let Error::EmptyBranch { session, left } = &error {
+            let hint = format!("use {session}#{left} to take the branch that was left; {}", see_branches(session));
+            return Failure::new(FailureKind::Usage, error.to_string()).hint(hint);
+        }
         let hint = match &error {
             Error::AmbiguousSession { .. } => "use its path",
+            Error::EmptyBranch { .. } => "name another branch",
             Error::Io { source, .. } => match source.kind() {
                 std::io::ErrorKind::NotFound => "check the path, or run `scrollback list --all` to see every session",
                 std::io::ErrorKind::PermissionDenied => "check its owner and permissions",
@@ -176,6 +181,11 @@ pub(crate) fn use_a_path<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> St
     format!("use its path: {}{more}", listed.join(", "))
 }
 
+/// The end of a hint about another branch.
+pub(crate) fn see_branches(session: &str) -> String {
+    format!("run `scrollback tree {session}` to see every branch")
+}
+
 /// Whether the system failed, or the request is invalid.
 pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
     use scrollback::model::Error;
@@ -184,6 +194,7 @@ pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
         Error::ReadOnly(_)
         | Error::CannotStore { .. }
         | Error::NothingToStore(_)
+        | Error::EmptyBranch { .. }
         | Error::CopiedWhole
         | Error::InvalidName { .. }
         | Error::CannotCreate { .. }

@@ -217,6 +217,36 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
 }
 
 #[test]
+fn a_session_that_was_rewound_to_its_start_says_which_branch_to_take() {
+    let env = env();
+    env.run(&["rewind", "s1", "--to", "start"]);
+    assert_snapshot!(env.run(&["convert", "s1", "--to", "codex"]).all(), @r#"
+    [exit 2]
+    scrollback: session "s1" has no messages on this branch: it ends before the first prompt
+    hint: add --head u3 to convert the branch that was left; run `scrollback tree s1` to see every branch
+    "#);
+    assert_snapshot!(env.run(&["fork", "s1"]).all(), @r#"
+    [exit 2]
+    scrollback: session "s1" has no messages on this branch: it ends before the first prompt
+    hint: use s1#u3 to take the branch that was left; run `scrollback tree s1` to see every branch
+    "#);
+    assert_snapshot!(env.run(&["history", "s1", "--for", "openai"]).all(), @r#"
+    []
+    [exit 1]
+    clean: Resumed session from 2026-11-15T12:00:00Z: 0 messages, nobody has asked anything yet.
+    scrollback: session "s1" has no messages on this branch: it ends before the first prompt
+    hint: use s1#u3 to take the branch that was left; run `scrollback tree s1` to see every branch
+    "#);
+    assert_snapshot!(env.run(&["show", "s1"]).all(), @r#"
+    [exit 1]
+    scrollback: session "s1" has no messages on this branch: it ends before the first prompt
+    hint: use s1#u3 to take the branch that was left; run `scrollback tree s1` to see every branch
+    "#);
+    let chosen = env.run(&["convert", "s1", "--to", "codex", "--head", "u3"]).err;
+    assert!(chosen.contains("Converted 3 messages."), "{chosen}");
+}
+
+#[test]
 fn the_demo_can_be_converted_to_a_place_of_ones_own() {
     let env = env();
     let ran = env.run(&["--demo", "convert", "5ac81b7f", "--to", "claude-code", "-o", "demo.jsonl"]);

@@ -14,7 +14,7 @@ use scrollback::view::find::{Places, SessionName};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, see_branches};
 use crate::outlet::Secrets;
 use crate::render::json;
 use crate::render::table::{Cell, Column, Table};
@@ -156,6 +156,10 @@ fn not_converted(session: &Session, how: &Conversion<'_>, error: Error) -> Failu
             let message = format!("a {} session needs the person or room that it is with", how.to.name());
             let failure = Failure::new(FailureKind::Usage, message);
             failure.hint("name it with --jid JID")
+        }
+        Error::EmptyBranch { ref session, ref left } => {
+            let hint = format!("add --head {left} to convert the branch that was left; {}", see_branches(session));
+            Failure::new(FailureKind::Usage, error.to_string()).hint(hint)
         }
         Error::NothingToStore(_) if session.dialect().name() == "unknown" => {
             let failure = Failure::new(FailureKind::Usage, "unknown format");

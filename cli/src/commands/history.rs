@@ -68,7 +68,10 @@ pub(crate) fn run(args: &HistoryArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let (history, count) = print(&session, head, args, ctx)?;
     report(&history, &session, ctx)?;
     if count == 0 && !ctx.json {
-        ctx.note("Nothing to send; run `scrollback show` to see the session.")?;
+        match session.check_not_empty(Some(head)) {
+            Err(empty) => ctx.warn(&empty.into())?,
+            Ok(()) => ctx.note("Nothing to send; run `scrollback show` to see the session.")?,
+        }
     }
     Ok(if count == 0 { ExitCode::from(super::FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }

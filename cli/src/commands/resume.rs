@@ -73,6 +73,9 @@ pub(crate) fn run(args: &ResumeArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         return Err(misuse(format!("{}: no such directory", resume.directory.display()), hint));
     }
     warn_about_branch(&session, ctx)?;
+    if let Err(empty) = session.check_not_empty(session.head()) {
+        ctx.caution("empty-branch", &empty.to_string())?;
+    }
     if ctx.json {
         let git_branch_now = session.git_branch_now();
         ctx.print_json(&ResumeAnswer { session: id, dialect: session.dialect().name(), resume, git_branch_now })?;

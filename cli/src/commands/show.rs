@@ -121,7 +121,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         ctx.stream_json(&session.page(&branch, Some(head), messages, whole)?)?;
     } else {
         if conversation.is_empty() {
-            return Err(no_messages(&session));
+            return Err(no_messages(&session, head));
         }
         let at = at.and_then(|at| conversation.position(at));
         let detail = Detail { full: args.full };
@@ -167,7 +167,7 @@ fn lineage(record: RecordRef<'_>) -> impl Iterator<Item = RecordRef<'_>> {
     std::iter::successors(Some(record), |record| record.parent())
 }
 
-fn no_messages(session: &Session) -> Failure {
+fn no_messages(session: &Session, head: RecordRef<'_>) -> Failure {
     if session.dialect().name() == "unknown" {
         let failure = Failure::new(
             FailureKind::NotFound,
@@ -175,6 +175,9 @@ fn no_messages(session: &Session) -> Failure {
         );
         return failure
             .hint("use --dialect NAME to read it as one agent's, or run `scrollback doctor FILE` for details");
+    }
+    if let Err(empty) = session.check_not_empty(Some(head)) {
+        return Failure { kind: FailureKind::NotFound, ..empty.into() };
     }
     Failure::new(FailureKind::NotFound, format!("session {} has no messages", session.id()))
         .hint("run `scrollback tree SESSION` to see its records")

@@ -96,6 +96,14 @@ pub enum Error {
     /// The format cannot store anything in a session.
     #[error("{0} cannot store anything in this session")]
     NothingToStore(&'static str),
+    /// The branch has no messages, and another one has: usually somebody went back to before the first prompt.
+    #[error("session {} has no messages on this branch: it ends before the first prompt", quoted(session))]
+    EmptyBranch {
+        /// The session.
+        session: String,
+        /// The last record of the branch that was left.
+        left: RecordId,
+    },
     /// One branch was asked for, and the session is copied whole.
     #[error("a copy in the same format has every branch; one branch cannot be selected")]
     CopiedWhole,

@@ -265,7 +265,7 @@ impl Session {
     }
 
     /// The head that was named, or the session's own.
-    fn named_head(&self, name: Option<&str>) -> Result<Option<RecordRef<'_>>> {
+    pub(super) fn named_head(&self, name: Option<&str>) -> Result<Option<RecordRef<'_>>> {
         let Some(name) = name else { return Ok(self.head()) };
         self.find(name).map(Some)
     }

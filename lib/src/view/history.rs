@@ -33,14 +33,18 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::model::error::Result;
+use crate::model::error::{Error, Result};
 use crate::model::message::{FilePart, Part, Role, ToolPart};
 use crate::model::record::{Body, Content, Kind, RecordId, ToolResult};
 use crate::model::{json, named_enum, wire};
-use crate::session::{RecordRef, Session, State};
+use crate::session::{HeadKind, RecordRef, Session, State};
+use crate::view::conversation::Conversation;
 
 /// The result that closes a call without one (reading rule 8).
 pub const NO_RESULT: &str = "[no result was recorded: the session ended before this call finished]";
+
+/// How many branches are searched for messages: each takes a walk, and the newest one is usually enough.
+const BRANCHES_SEARCHED: usize = 64;
 
 /// What a model would see to continue from a head.
 ///
@@ -141,6 +145,24 @@ impl<'s> History<'s> {
     /// The same, including the context that the agent added.
     pub fn with_context(session: &'s Session, head: RecordRef<'s>) -> Result<History<'s>> {
         start::history(session, head, start::ContextPolicy::Include)
+    }
+}
+
+impl Session {
+    /// Fails if there is nothing to send on the branch that ends in `head`, but messages are on another one.
+    pub fn check_not_empty(&self, head: Option<RecordRef<'_>>) -> Result<()> {
+        let messages = |head| Conversation::new(&self.branch(head)).message_count();
+        if let Some(head) = head
+            && (messages(head) > 0 || !History::of(self, head)?.turns.is_empty())
+        {
+            return Ok(());
+        }
+        let others = self.heads().filter(|head| head.kind != HeadKind::Sidechain).take(BRANCHES_SEARCHED);
+        let left = others.map(|other| other.record).find(|other| messages(*other) > 0);
+        left.map_or(Ok(()), |left| {
+            let left = RecordId(left.id().into_owned());
+            Err(Error::EmptyBranch { session: self.id().0, left })
+        })
     }
 }
 

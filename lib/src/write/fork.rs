@@ -246,5 +246,6 @@ fn find_head<'s>(session: &'s Session, name: Option<&str>) -> Result<RecordRef<'
         None => session.head(),
         Some(name) => Some(link_named(session, name)?),
     };
+    session.check_not_empty(head)?;
     head.ok_or_else(|| Error::CannotContinue { record: session.id().to_string(), why: "it has no record" })
 }

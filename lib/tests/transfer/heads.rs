@@ -1,5 +1,6 @@
 //! Which branches a new session has, and which one it opens on.
 
+use scrollback::model::Error;
 use scrollback::write::Store;
 
 use super::{convert, convert_head, folder, host, named, open, outline, session};
@@ -32,6 +33,25 @@ fn branches_stay_where_there_are_some_and_a_head_can_be_chosen() {
     let source = session("native", folder.path(), &BRANCHES);
     assert!(convert_head(&source, named("codex"), &folder.path().join("x.jsonl"), Some("nobody")).is_err());
     assert!(!folder.path().join("x.jsonl").exists());
+}
+
+/// A new session never opens with what somebody has left.
+#[test]
+fn a_branch_without_messages_is_refused_with_the_one_that_was_left() {
+    let rewound = r#"{"type":"rewind","uuid":"66666666-6666-4666-8666-666666666666","parentUuid":null,"timestamp":"2026-10-02T09:00:09Z"}"#;
+    for to in ["claude-code", "qwen-code", "codex", "sage-el", "ai-sdk"] {
+        let folder = folder();
+        let source = session("native", folder.path(), &[&BRANCHES[..], &[rewound]].concat());
+        let new = folder.path().join("new.jsonl");
+        let error = convert(&source, named(to), &new).err();
+        assert!(
+            matches!(&error, Some(Error::EmptyBranch { left, .. }) if left.as_str().starts_with("5555")),
+            "{to}: {error:?}"
+        );
+        assert!(!new.exists(), "{to}");
+        let chosen = convert_head(&source, named(to), &new, Some("55555555")).unwrap();
+        assert_eq!(outline(&open(named(to), &chosen.path)).len(), 4, "{to}");
+    }
 }
 
 /// Work beside the conversation can be chosen, and so can an answer whose tools have answered.

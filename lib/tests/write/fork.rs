@@ -250,6 +250,9 @@ fn a_refused_fork_leaves_nothing() {
     );
     assert!(matches!(aside.fork(Some("s"), None), Err(Error::CannotContinue { .. })));
     assert_eq!(aside.names(), ["s1"]);
+    let rewound = self::place(&(two_branches() + "{\"type\":\"rewind\",\"uuid\":\"w\",\"parentUuid\":null}\n"));
+    assert!(matches!(rewound.fork(None, None), Err(Error::EmptyBranch { .. })));
+    assert_eq!(rewound.names(), ["s1"]);
 }
 
 #[cfg(unix)]
@@ -338,6 +341,7 @@ fn whatever_an_agent_wrote_is_forked_to_the_same_conversation() {
         match (source.head(), store.fork(&source, Fork { head: None, id: Some(id) })) {
             (Some(head), Err(Error::CannotContinue { .. })) if head.is_side() => {}
             (None, Err(Error::CannotContinue { .. })) => assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0),
+            (Some(_), Err(Error::EmptyBranch { .. })) => assert_eq!(crate::support::messages(&source), []),
             (Some(_), Ok(forked)) => {
                 let fork = Session::open(&Source::file(dialect, &forked.path), &reading()).unwrap();
                 let cwd = |session: &Session| session.cwd().filter(|_| source.cwd().is_some()).map(str::to_owned);

@@ -57,7 +57,11 @@ impl Plan {
             return Err(Error::cannot_store(how.to.name(), "a partly read session"));
         }
         let (beside, steps) = restore_chain::find(session, how, host, scratch)?;
-        Ok(Plan { steps, ..Plan::new(session, how, host, beside)? })
+        let plan = Plan { steps, ..Plan::new(session, how, host, beside)? };
+        if matches!(plan.way, Way::Replay) {
+            session.check_not_empty(session.named_head(how.head)?)?;
+        }
+        Ok(plan)
     }
 
     /// Plans a conversion of one step.
