@@ -48,6 +48,12 @@ fn poisoned(payload: &str) -> String {
     ], "toolCalls": [
         {"id": format!("t{payload}"), "name": payload, "arguments": {"command": payload}},
         {"id": "t2", "name": payload, "arguments": {payload: payload}},
+        {"id": "e1", "name": "Edit", "arguments": {"file_path": payload, "old_string": "x", "new_string": payload}},
+        {"id": "e2", "name": "Write", "arguments": {"file_path": payload, "content": payload}},
+        {"id": "e3", "name": "apply_patch", "arguments": {"input": format!("*** Begin Patch\n*** Update File: {payload}\n*** Move to: {payload}\n@@ {payload}\n+{payload}\n*** End Patch")}},
+        {"id": "e4", "name": "Task", "arguments": {"description": payload, "prompt": payload, "subagent_type": payload}},
+        {"id": "e5", "name": "AskUserQuestion", "arguments": {"questions": [{"question": payload, "header": payload, "options": [{"label": payload, "description": payload}]}]}},
+        {"id": "e6", "name": "TodoWrite", "arguments": {"todos": [{"content": payload, "status": "pending"}]}},
         {"id": "t3", "name": payload, "arguments": payload, "approval": {"id": payload, "approved": false, "reason": payload}},
     ]});
     answer["todos"] = json!([{"content": payload, "status": payload, "activeForm": payload}]);
@@ -75,6 +81,47 @@ fn poisoned(payload: &str) -> String {
         + "{\"torn\":\""
         + &payload.replace('\n', " ")
         + "\n"
+}
+
+/// What a person did at the screen of Claude Code, with the payload in commands, in what they printed, and in names of files.
+fn at_the_screen(payload: &str) -> String {
+    let prompt = |text: String| json!({"type": "user", "message": {"role": "user", "content": text}});
+    let local = |text: String| json!({"type": "system", "subtype": "local_command", "content": text});
+    let file = json!({"filePath": payload, "content": payload, "numLines": 1});
+    let mut records = [
+        prompt(format!("<bash-input>{payload}</bash-input>")),
+        prompt(format!("<bash-stdout>{payload}</bash-stdout><bash-stderr>{payload}</bash-stderr>")),
+        local(format!("<command-name>/{payload}</command-name><command-args>{payload}</command-args>")),
+        local(format!("<local-command-stdout>{payload}</local-command-stdout>")),
+        json!({"type": "system", "subtype": "api_error", "error": {"message": payload}, "retryAttempt": 1}),
+        json!({"type": "attachment", "attachment": {"type": "file", "filename": payload, "content": {"type": "text", "file": file}}}),
+        json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": payload, "commandMode": "prompt"}}),
+        prompt(payload.to_owned()),
+    ];
+    for (at, record) in records.iter_mut().enumerate() {
+        record["uuid"] = format!("r{at}").into();
+        record["parentUuid"] = at.checked_sub(1).map(|before| format!("r{before}")).into();
+        (record["sessionId"], record["cwd"]) = ("s1".into(), "/gone".into());
+        (record["timestamp"], record["version"]) = ("2026-11-15T10:00:00Z".into(), "2.1.325".into());
+    }
+    let title = json!({"type": "custom-title", "customTitle": payload, "sessionId": "s1"});
+    records.iter().chain([&title]).map(|record| format!("{record}\n")).collect()
+}
+
+#[test]
+fn nothing_that_a_screen_showed_reaches_the_terminal() {
+    let env = TestEnv::new();
+    let folder = env.home().join(".claude/projects/-gone");
+    std::fs::create_dir_all(&folder).unwrap();
+    for payload in PAYLOADS {
+        std::fs::write(folder.join("s1.jsonl"), at_the_screen(payload)).unwrap();
+        for args in [&["list", "--all"][..], &["show", "s1"], &["show", "s1", "--full"], &["tree", "s1"]] {
+            let ran = env.run(&[args, &["--color", "always"]].concat());
+            assert_eq!(ran.code, 0, "{args:?}: {}", ran.all().escape_debug());
+            assert_eq!(judge(&ran.out), Vec::<String>::new(), "{args:?} {payload:?}\n{}", ran.out.escape_debug());
+            assert_eq!(judge(&ran.err), Vec::<String>::new(), "{args:?} {payload:?}\n{}", ran.err.escape_debug());
+        }
+    }
 }
 
 /// Stops at anything but text, line ends and our own styles.
