@@ -246,14 +246,14 @@ impl<'a> FileEnds<'a> {
     /// files have no title, and new memory for each costs more than reading them.
     fn contains(&self, text: &str, from: u64, until: u64) -> Result<bool> {
         let finder = memchr::memmem::Finder::new(text);
-        let mut block = Vec::new();
+        let mut block = vec![0; SEARCH_BLOCK_BYTES + text.len()];
         let mut end = until;
         while end > from {
             let start = end.saturating_sub(SEARCH_BLOCK_BYTES as u64).max(from);
             // The text may begin here and end in the block that was searched before.
-            block.clear();
-            self.file.load(start, end - start + text.len() as u64 - 1, &mut block)?;
-            if finder.find(&block).is_some() {
+            let stop = (end + text.len() as u64 - 1).min(self.size_bytes).max(end);
+            let read = self.file.fill(start, &mut block[..(stop - start) as usize])?;
+            if finder.find(&block[..read]).is_some() {
                 return Ok(true);
             }
             end = start;
