@@ -246,6 +246,28 @@ fn a_session_that_was_rewound_to_its_start_says_which_branch_to_take() {
     assert!(chosen.contains("Converted 3 messages."), "{chosen}");
 }
 
+/// The file first, the command that resumes it last; nothing that is copied from the screen is broken.
+#[cfg(target_os = "linux")]
+#[test]
+fn on_a_terminal_everything_is_in_its_order_and_only_sentences_wrap() {
+    let env = env();
+    assert_snapshot!(env.on_terminal([24, 60], "convert s1 --to claude-code"), @"
+    $HOME/.claude/projects/-gone-tide/85807529-638e-5648-82dd-bab72a62bfbd.jsonl
+    Converted 3 messages. Nothing is lost.
+    Resume: cd /gone/tide && claude --resume 85807529-638e-5648-82dd-bab72a62bfbd
+    ");
+    assert_snapshot!(env.on_terminal([24, 60], "convert s1 --to claude-code"), @"
+    scrollback: the claude-code session
+    85807529-638e-5648-82dd-bab72a62bfbd exists already:
+    $HOME/.claude/projects/-gone-tide/85807529-638e-5648-82dd-bab72a62bfbd.jsonl
+    hint: run
+    `scrollback show 85807529-638e-5648-82dd-bab72a62bfbd` to
+    see it, or
+    `scrollback remove 85807529-638e-5648-82dd-bab72a62bfbd` to
+    make place for the new one; -o FILE writes it elsewhere
+    ");
+}
+
 #[test]
 fn the_demo_can_be_converted_to_a_place_of_ones_own() {
     let env = env();

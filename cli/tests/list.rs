@@ -218,7 +218,6 @@ fn a_newest_session_that_does_not_exist_says_where_it_was_looked_for() {
     }
 }
 
-/// `script` gives the program a terminal.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_list_longer_than_the_window_is_paged_and_a_short_one_is_not() {
@@ -228,21 +227,8 @@ fn a_list_longer_than_the_window_is_paged_and_a_short_one_is_not() {
         let session = format!("{number:08x}-0000-4000-8000-000000000000");
         fs::write(folder.join(format!("{session}.jsonl")), lines(turn(&session, &session, number, 0))).unwrap();
     }
-    let on_terminal = |rows: u32, command: &str| {
-        let program = env!("CARGO_BIN_EXE_scrollback");
-        let mut command = env.with(
-            std::process::Command::new("script"),
-            &["-qec", &format!("stty rows {rows} cols 80; {program} {command}"), "/dev/null"],
-        );
-        command
-            .env("SCROLLBACK_PAGER", "sed s/^/paged:/")
-            .env("NO_COLOR", "1")
-            .env("SHELL", "/bin/sh")
-            .env("PATH", "/usr/bin:/bin");
-        env.ran(command, b"").out
-    };
     for command in ["", "list"] {
-        let (long, short) = (on_terminal(24, command), on_terminal(50, command));
+        let (long, short) = (env.on_terminal([24, 80], command), env.on_terminal([50, 80], command));
         assert_eq!(long.matches("paged:").count(), 31, "{long}");
         assert!(!short.contains("paged:") && short.lines().count() == 31, "{short}");
     }

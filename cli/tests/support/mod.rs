@@ -105,6 +105,21 @@ impl TestEnv {
         command
     }
 
+    /// What a person sees: standard output and standard error on one terminal of this size, which `script` makes.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn on_terminal(&self, [rows, columns]: [u32; 2], command: &str) -> String {
+        let program = env!("CARGO_BIN_EXE_scrollback");
+        let size = format!("stty rows {rows} cols {columns}; {program} {command}");
+        let mut command = self.with(Command::new("script"), &["-qec", &size, "/dev/null"]);
+        command
+            .env_remove("COLUMNS")
+            .env("SCROLLBACK_PAGER", "sed s/^/paged:/")
+            .env("NO_COLOR", "1")
+            .env("SHELL", "/bin/sh")
+            .env("PATH", "/usr/bin:/bin");
+        self.ran(command, b"").out.replace('\r', "")
+    }
+
     /// The same text on every machine.
     fn neutral(&self, text: &str) -> String {
         let real = self.dir.path().canonicalize().unwrap();
