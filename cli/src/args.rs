@@ -201,7 +201,9 @@ fn misuse(error: &clap::Error, typed: &[OsString]) -> Failure {
     let rest: Vec<&str> = lines
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
         .collect();
-    let tip = rest.iter().find_map(|line| line.strip_prefix("tip: ")).map(str::to_owned);
+    // Nobody who mistypes an option means it as a value.
+    let is_meant = |tip: &&str| !tip.starts_with("to pass ");
+    let tip = rest.iter().filter_map(|line| line.strip_prefix("tip: ")).find(is_meant).map(str::to_owned);
     let listed = rest.iter().filter(|line| !line.starts_with("tip: ")).copied().collect::<Vec<_>>().join(" ");
     let cli = Cli::command();
     let command = typed.iter().filter_map(|word| word.to_str()).find(|word| cli.find_subcommand(word).is_some());

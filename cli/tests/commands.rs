@@ -426,6 +426,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
         &["list", "--since", "soon"],
         &["list", "--all", "--project", "."],
         &["show", "abc1", "--sdk", "4"],
+        &["show", "abc1", "--failed"],
         &["frobnicate"],
     ];
     let told: Vec<String> = cases
@@ -487,6 +488,9 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: run `scrollback list --help`
     $ scrollback show abc1 --sdk 4  [exit 2]
     scrollback: invalid value '4' for '--sdk <MAJOR>': unknown AI SDK version "4"; use 5, 6 or 7
+    hint: run `scrollback show --help`
+    $ scrollback show abc1 --failed  [exit 2]
+    scrollback: unexpected argument '--failed' found
     hint: run `scrollback show --help`
     $ scrollback frobnicate  [exit 2]
     scrollback: unrecognized subcommand 'frobnicate'

@@ -131,6 +131,23 @@ fn another_branch_is_warned_of() {
 }
 
 #[test]
+fn an_empty_conversation_is_warned_of() {
+    let env = env();
+    let id = converted(&env, "qwen-code", &[]);
+    let listed = env.run(&["list", "--all", "--dialect", "qwen", "--json"]).json();
+    let path = env.home().join(listed[0]["path"].as_str().unwrap().trim_start_matches("$HOME/"));
+    let rewind = serde_json::json!({
+        "uuid": "w1", "parentUuid": null, "sessionId": id, "timestamp": "2026-11-15T11:00:00Z", "type": "system",
+        "subtype": "rewind", "systemPayload": {"truncatedCount": 2},
+    });
+    fs::write(&path, format!("{}{rewind}\n", fs::read_to_string(&path).unwrap())).unwrap();
+    let warned = env.run(&["resume", &id, "--print"]);
+    let warning = format!("warning: session {id:?} has no messages on this branch: it ends before the first prompt\n");
+    assert_eq!((warned.code, warned.err), (0, warning));
+    assert!(warned.out.contains("qwen --resume"), "{}", warned.out);
+}
+
+#[test]
 fn what_no_agent_can_continue_is_refused_with_a_hint() {
     let env = env();
     assert_snapshot!(env.run(&["resume", "s1"]).all(), @"

@@ -190,13 +190,20 @@ pub(crate) fn newest_first_order(a: &SessionRow, b: &SessionRow) -> std::cmp::Or
 }
 
 /// Counts each request of these sessions once: a copy of a session that has no mark, as those of Claude Code's
-/// `--fork-session`, repeats the names of its requests. The session that was updated first has made them.
+/// `--fork-session`, repeats the names of its requests. A fork has not made those of the session that it names as its origin;
+/// of all others, the session that was updated first has made them.
 pub fn mark_copied_requests(rows: &mut [&mut SessionRow]) {
     rows.sort_by(|a, b| newest_first_order(b, a));
+    let origins: HashSet<SessionId> = rows.iter().filter_map(|row| row.forked_from.clone()).collect();
+    let names = |row: &SessionRow| row.named_requests.iter().map(|(name, _)| *name).collect::<HashSet<u64>>();
+    let origins = rows.iter().filter(|row| origins.contains(&row.id)).map(|row| (row.id.clone(), names(row)));
+    let origins: HashMap<SessionId, HashSet<u64>> = origins.collect();
     let mut known: HashSet<u64> = HashSet::new();
     for row in rows {
         let requests = std::mem::take(&mut row.named_requests).into_iter();
-        let repeated = requests.filter(|(name, _)| !known.insert(*name));
+        let of_origin = row.forked_from.as_ref().and_then(|origin| origins.get(origin));
+        let is_copied = |name: &u64| of_origin.is_some_and(|names| names.contains(name));
+        let repeated = requests.filter(|(name, _)| is_copied(name) || !known.insert(*name));
         row.copied_usage = Usage::sum(row.copied_usage.into_iter().chain(repeated.map(|(_, usage)| usage)));
     }
 }
@@ -263,5 +270,16 @@ mod tests {
         rows[1].named_requests = vec![(1, usage(5))];
         mark_copied_requests(&mut rows.iter_mut().collect::<Vec<_>>());
         assert_eq!(rows.map(|row| row.copied_usage), [Some(usage(5)), None]);
+        for hour in [7, 8, 9] {
+            let mut rows = [from_ends("a fork", 8, 1), from_ends("z original", hour, 1)];
+            rows[0].forked_from = Some(SessionId::from("z original"));
+            rows.iter_mut().for_each(|row| row.named_requests = vec![(1, usage(5))]);
+            mark_copied_requests(&mut rows.iter_mut().collect::<Vec<_>>());
+            assert_eq!(
+                rows.map(|row| row.copied_usage),
+                [Some(usage(5)), None],
+                "the original went on until {hour}:00"
+            );
+        }
     }
 }
