@@ -27,8 +27,8 @@ pub(crate) fn for_reading(ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
 
 /// What masks files for good: a key that cannot be used or made is an error, because placeholders without hashes would stay.
 pub(crate) fn for_cleaning(ctx: &Ctx) -> Result<Arc<Redactor>, Failure> {
-    let key = if ctx.demo { Key::None } else { made_key(ctx).map_err(unusable)? };
-    build(ctx, Settings { key, ..Settings::built_in() })
+    make_key(ctx).map_err(unusable)?;
+    build(ctx, Settings { key: if ctx.demo { Key::None } else { key(ctx).map_err(unusable)? }, ..Settings::built_in() })
 }
 
 /// What masks a recording: also the values of this environment and, if the config file says so, of the project's `.env`.
@@ -68,7 +68,7 @@ fn build(ctx: &Ctx, settings: Settings) -> Result<Arc<Redactor>, Failure> {
     Ok(Arc::new(redactor))
 }
 
-/// The key of our data folder. A missing one is made when the first secret is found: who has none needs no key.
+/// The key of our data folder. A missing one is made when the first secret is found: who only reads and has none needs no key.
 fn key(ctx: &Ctx) -> Result<Key, Error> {
     let (data, host) = (ctx.home.data(), ctx.host());
     if !data.is_absolute() {
@@ -86,16 +86,23 @@ fn key(ctx: &Ctx) -> Result<Key, Error> {
     Ok(known.map_or_else(|| Key::WhenNeeded(Arc::new(make)), Key::Known))
 }
 
-/// The same for what is rewritten: there are secrets, and placeholders without hashes would stay.
-fn made_key(ctx: &Ctx) -> Result<Key, Error> {
-    match key(ctx)? {
-        Key::WhenNeeded(_) => redaction_key(&ctx.home.data(), &ctx.host()).map(Key::Known),
-        key => Ok(key),
+/// Makes a missing key before the first record is written.
+pub(crate) fn make_key_for_recording(ctx: &Ctx) -> Result<(), Error> {
+    if ctx.is_not_redacting() { Ok(()) } else { make_key(ctx) }
+}
+
+/// Makes a missing key: placeholders without hashes would stay in what is written.
+fn make_key(ctx: &Ctx) -> Result<(), Error> {
+    let data = ctx.home.data();
+    if ctx.demo || !data.is_absolute() {
+        return Ok(());
     }
+    redaction_key(&data, &ctx.host()).map(drop)
 }
 
 fn unusable(error: Error) -> Failure {
-    Failure::from(error).hint("correct or remove the file; --no-redact records without masking secrets")
+    Failure::from(error)
+        .hint("the redaction key must be a private file of yours; --no-redact records without masking secrets")
 }
 
 fn secrets_of_environment(ctx: &Ctx) -> Vec<String> {

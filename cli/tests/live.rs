@@ -156,12 +156,12 @@ fn a_lock_that_is_left_over_says_nothing_about_a_recorder_with_another_data_fold
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_written_costs_no_recording() {
+fn a_data_folder_that_cannot_be_written_costs_no_recording_that_needs_no_key() {
     let env = TestEnv::new();
     std::fs::create_dir_all(env.home().join(".local/share")).unwrap();
     std::fs::write(env.home().join(".local/share/scrollback"), "not a folder").unwrap();
     let store = env.work().join("store");
-    let args = ["record", "--store", store.to_str().unwrap(), "--id", "tides"];
+    let args = ["record", "--no-redact", "--store", store.to_str().unwrap(), "--id", "tides"];
     let ran = env.run_with(&args, b"{\"user\": \"Hi\"}\n");
     assert_eq!(ran.code, 0, "{}", ran.all());
     assert!(ran.err.contains("data folder cannot be written"), "{}", ran.all());

@@ -558,23 +558,79 @@ fn a_file_whose_name_is_no_utf8_is_cleaned() {
     assert_eq!(notes(&env).len(), 1);
 }
 
+/// A data folder whose redaction key cannot be used, and what is said about it.
+#[cfg(unix)]
+fn break_key(data: &Path, how: &str) -> &'static str {
+    use std::os::unix::fs::PermissionsExt;
+    let key = data.join("redaction.key");
+    let (content, mode, said) = match how {
+        "a folder in its place" => {
+            fs::create_dir_all(&key).unwrap();
+            return "redaction.key";
+        }
+        // Not even root can make a folder in a file.
+        "the data folder is a file" => {
+            put(data, "");
+            return "scrollback";
+        }
+        "others can read it" => ("4f".repeat(32), 0o644, "others can read it"),
+        "somebody else's" => ("4f".repeat(32), 0o600, "it belongs to somebody else"),
+        "too short" => ("4f".repeat(31), 0o600, "64 hexadecimal digits"),
+        "too long" => ("4f".repeat(64), 0o600, "redaction.key"),
+        "no digits" => ("zz".repeat(32), 0o600, "64 hexadecimal digits"),
+        _ => (String::new(), 0o600, "64 hexadecimal digits"),
+    };
+    put(&key, content);
+    fs::set_permissions(&key, fs::Permissions::from_mode(mode)).unwrap();
+    // Only root can give files away.
+    if how == "somebody else's" && std::os::unix::fs::chown(&key, Some(1), None).is_err() {
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).unwrap();
+        return "others can read it";
+    }
+    said
+}
+
+#[cfg(unix)]
 #[test]
-fn a_key_that_cannot_be_made_stops_recording_and_cleaning() {
+fn a_key_that_cannot_be_used_or_made_stops_recording_and_cleaning_but_not_reading() {
+    for how in [
+        "a folder in its place",
+        "the data folder is a file",
+        "others can read it",
+        "somebody else's",
+        "too short",
+        "too long",
+        "no digits",
+        "empty",
+    ] {
+        let env = TestEnv::new();
+        let (log, text) = leak(&env, SESSIONS[1]);
+        let said = break_key(&env.home().join(".local/share/scrollback"), how);
+        let log = log.to_str().unwrap();
+        let store = env.work().join("store");
+        let record = ["record", "--prompt", "Go.", "--store", store.to_str().unwrap()];
+        for args in [&["redact", "--in-place", "--yes", log][..], &record] {
+            let ran = env.run(args);
+            assert!(ran.code == 2 && ran.err.contains(said) && ran.err.contains("hint: "), "{how}: {}", ran.all());
+        }
+        assert!(!store.exists(), "{how}: nothing is recorded");
+        assert_eq!(fs::read_to_string(log).unwrap(), text);
+        let unmasked = env.run(&[&record[..], &["--no-redact"]].concat());
+        assert!(unmasked.code == 0 && store.exists(), "{how}: {}", unmasked.all());
+        // Reading goes on, without hashes.
+        prompt(&env, "one", &format!("Use {}.", token()));
+        let ran = env.run(&["show", "native:one", "--redact"]);
+        assert!(ran.code == 0 && ran.out.contains("[REDACTED:github-token]"), "{how}: {}", ran.all());
+        assert_eq!(ran.err.contains("what was masked has no hash"), how == "the data folder is a file", "{}", ran.err);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_missing_key_is_made_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
     let env = TestEnv::new();
-    let (log, text) = leak(&env, SESSIONS[1]);
+    assert_eq!(env.run(&["record", "--prompt", "Go."]).code, 0);
     let key = env.home().join(".local/share/scrollback/redaction.key");
-    fs::create_dir_all(&key).unwrap();
-    let ran = redact(&env, &["--in-place", "--yes", log.to_str().unwrap()]);
-    assert_eq!(ran.code, 2, "{}", ran.out);
-    assert!(ran.err.contains("redaction.key"), "{}", ran.err);
-    assert_eq!(fs::read_to_string(&log).unwrap(), text);
-    // Reading goes on, without hashes.
-    let ran = redact(&env, &["--no-redact", log.to_str().unwrap()]);
-    assert_eq!(ran.code, 0, "{}", ran.err);
-    // One that cannot be made is reported: here, the data folder is a file.
-    fs::remove_dir_all(env.home().join(".local/share/scrollback")).unwrap();
-    fs::write(env.home().join(".local/share/scrollback"), "").unwrap();
-    let ran = redact(&env, &[log.to_str().unwrap()]);
-    assert!(ran.code == 0 && ran.err.contains("what was masked has no hash"), "{}", ran.all());
-    assert_eq!(redact(&env, &[log.to_str().unwrap()]).code, 0);
+    assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
 }

@@ -41,6 +41,7 @@ pub(crate) fn run(args: &RenameArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let before = writable.session.title().filter(|title| title.source == TitleSource::Manual).cloned();
     let new = Title { text: title.to_owned(), source: TitleSource::Manual };
     let store = writable.store()?.with_options(redaction::options(global, ctx)?);
+    redaction::make_key_for_recording(ctx)?;
     let renamed = store.rename(&writable.source, new)?;
     warnings::print(&renamed.warnings, ctx)?;
     if ctx.json {

@@ -11,6 +11,7 @@ use scrollback::write::{EndedSession, NewSession, Policy, Recorder, Store};
 
 use crate::ctx::Ctx;
 use crate::failure::Failure;
+use crate::redaction;
 use crate::session::warnings;
 use crate::session::writable::Writable;
 
@@ -92,6 +93,7 @@ impl Destination {
 
     /// Opens the session; one that was idle for this many minutes is ended first.
     pub(crate) fn open(&self, idle_minutes: Option<u32>, ctx: &mut Ctx) -> Result<Opened, Error> {
+        redaction::make_key_for_recording(ctx)?;
         let store = &self.store;
         match &self.start {
             Start::New { id, project } => {

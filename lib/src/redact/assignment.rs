@@ -317,7 +317,9 @@ fn prose(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
         let length = bytes[word_at..].iter().take_while(|byte| !byte.is_ascii_whitespace()).count();
         let word = text.get(word_at..word_at + length)?;
         let is_one_of = |verbs: &[&str]| verbs.iter().any(|verb| word.eq_ignore_ascii_case(verb));
-        let is_verb = is_one_of(&["is", "was", "is:", "are", "=", "->", "→", "equals", "'s", "ist", "lautet", "était"]);
+        // Some words later, "are" speaks of something else: "password private keys are …".
+        let is_verb = is_one_of(&["is", "was", "is:", "=", "->", "→", "equals", "'s", "ist", "lautet", "était"])
+            || words == 0 && is_one_of(&["are"]);
         // Words that say so only if what follows is no word.
         let may_be_verb = is_one_of(&["to", "be", "being", "-", "–", "—", "est", "es", "è", "é", "jest", "är"]);
         let is_plain = !word.contains(['[', ']', '{', '}', '"', '=', '(', ')', '<', '>']);

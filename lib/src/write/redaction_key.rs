@@ -18,8 +18,8 @@ const LIMIT_BYTES: u64 = 80;
 
 /// The redaction key of a data folder; a missing one is made, readable by its owner only.
 ///
-/// A file that is no key, cannot be read or belongs to somebody else is an error: with another key, the same secret would get
-/// another placeholder.
+/// A file that is no key, cannot be read, belongs to somebody else or can be read by others is an error: with another key, the same
+/// secret would get another placeholder, and with a known one, others can test what a placeholder stands for.
 pub fn redaction_key(data: &Path, host: &Host) -> Result<[u8; 32]> {
     if let Some(key) = known_redaction_key(data)? {
         return Ok(key);
@@ -43,8 +43,8 @@ pub fn known_redaction_key(data: &Path) -> Result<Option<[u8; 32]>> {
 
 fn read(path: &Path, data: &Path) -> Result<[u8; 32]> {
     let bytes = regular_file::read(path, LIMIT_BYTES, Links::Refuse)?;
-    if !is_same_owner(path, data).at(path)? {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to somebody else")).at(path);
+    if let Some(why) = why_not_ours(path, data).at(path)? {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why)).at(path);
     }
     let digits = bytes.trim_ascii();
     let key = std::str::from_utf8(digits).ok().and_then(|digits| blake3::Hash::from_hex(digits).ok());
@@ -73,12 +73,16 @@ fn make(path: &Path, host: &Host) -> Result<()> {
 }
 
 #[cfg(unix)]
-fn is_same_owner(path: &Path, folder: &Path) -> io::Result<bool> {
+fn why_not_ours(path: &Path, folder: &Path) -> io::Result<Option<&'static str>> {
     use std::os::unix::fs::MetadataExt;
-    Ok(std::fs::metadata(path)?.uid() == std::fs::metadata(folder)?.uid())
+    let key = std::fs::metadata(path)?;
+    if key.uid() != std::fs::metadata(folder)?.uid() {
+        return Ok(Some("it belongs to somebody else"));
+    }
+    Ok((key.mode() & 0o077 != 0).then_some("others can read it; make it private with `chmod 600`, or remove it"))
 }
 
 #[cfg(not(unix))]
-fn is_same_owner(_: &Path, _: &Path) -> io::Result<bool> {
-    Ok(true)
+fn why_not_ours(_: &Path, _: &Path) -> io::Result<Option<&'static str>> {
+    Ok(None)
 }

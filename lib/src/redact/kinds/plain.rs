@@ -486,6 +486,7 @@ pub(super) const KINDS: &[Kind] = &[
             "password=${PASSWORD}",
             "password: <your password>",
             "the password is required",
+            "forgot password private keys are Ed25519 now",
             "\"password\": \"password\"",
             "type=\"password\" name=\"x\"",
             "password = args.password",
