@@ -418,6 +418,37 @@ fn an_id_that_is_a_secret_is_not_printed() {
 }
 
 #[test]
+fn what_was_cleaned_before_a_failure_is_said_and_noted_and_the_rest_stays() {
+    let env = TestEnv::new();
+    let done = prompt(&env, "done", &format!("Use {}.", token()));
+    // Without its id, the record would be another one: this is seen only when the session is cleaned.
+    let refused = env.session("refused", &line("user", &token(), None, "Go.").replace("s1", "refused"));
+    age(&refused, Duration::from_secs(3600));
+    let later = prompt(&env, "later", &format!("Use {}.", token()));
+    let before = fs::read_to_string(&refused).unwrap();
+    let paths: Vec<&str> = [&done, &refused, &later].map(|path| path.to_str().unwrap()).to_vec();
+    let ran = redact(&env, &[&paths[..], &["--in-place", "--yes"]].concat());
+    assert!(ran.code == 2 && ran.err.contains("its records differ"), "{}", ran.all());
+    let said: Vec<&str> = ran.out.lines().filter(|line| line.starts_with("cleaned ")).collect();
+    assert_eq!(
+        said,
+        ["cleaned $HOME/.sage/sessions/done/messages.jsonl", "cleaned $HOME/.sage/sessions/later/messages.jsonl"]
+    );
+    let noted: Vec<String> = notes(&env).iter().map(|note| note["path"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(noted, [paths[0], paths[2]]);
+    assert_eq!(fs::read_to_string(&refused).unwrap(), before);
+    assert!([done, later].iter().all(|path| !fs::read_to_string(path).unwrap().contains(&token())));
+
+    // What cannot be noted is not begun.
+    let env = TestEnv::new();
+    let one = prompt(&env, "one", &token());
+    fs::create_dir_all(env.home().join(".local/share/scrollback/redactions.jsonl")).unwrap();
+    let ran = redact(&env, &[one.to_str().unwrap(), "--in-place", "--yes"]);
+    assert!(ran.code == 2 && ran.err.contains("redactions.jsonl"), "{}", ran.all());
+    assert!(fs::read_to_string(&one).unwrap().contains(&token()) && !ran.out.contains("cleaned "), "{}", ran.all());
+}
+
+#[test]
 fn what_an_agent_keeps_under_the_sessions_id_is_cleaned_too() {
     let env = TestEnv::new();
     let (log, text) = leak(&env, SESSIONS[1]);

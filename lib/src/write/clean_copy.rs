@@ -202,18 +202,21 @@ pub fn clean_in_place(files: &[&SecretFile], redactor: &Redactor, host: &Host) -
     let staged: Vec<Staged<'_>> = staged.collect::<Result<_>>()?;
     staged.iter().try_for_each(Staged::check_unchanged)?;
     let originals = files.iter().filter(|file| file.role == FileRole::Original);
+    // What cannot be noted is not begun.
+    let notes = Notes::open(disk, host)?;
+    let append = |note: &Note| notes.as_ref().map_or(Ok(()), |notes| notes.append(note));
     let mut done = Vec::new();
     let failed = (|| {
         for one in staged {
             let path = one.path.clone();
             let note = one.commit(host)?;
             done.push(CleanedFile { path, deleted: false });
-            append_note(disk, &note, host)?;
+            append(&note)?;
         }
         for original in originals {
             let note = delete_original(disk, original, redactor, host)?;
             done.push(CleanedFile { path: original.path.clone(), deleted: true });
-            append_note(disk, &note, host)?;
+            append(&note)?;
         }
         Ok(())
     })();
@@ -384,23 +387,36 @@ fn hash_of(path: &Path) -> Result<blake3::Hash> {
     }
 }
 
-/// Notes what was done; without a data folder there is no place for it.
-fn append_note(disk: &dyn Disk, note: &Note, host: &Host) -> Result<()> {
-    let Some(data) = &host.data else { return Ok(()) };
-    let path = data.join(NOTES);
-    make_folders(disk, &path)?;
-    let file = match disk.create(&path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => disk.open(&path),
-        created => created,
-    };
-    let file = file.at(&path)?;
-    lock_log(disk, &*file, &path)?;
-    let mut line = serde_json::to_vec(note).map_err(std::io::Error::from).at(&path)?;
-    line.push(b'\n');
-    write_all(&*file, &line, &path)?;
-    file.sync().at(&path)?;
-    drop(file.unlock());
-    sync_parent(disk, &path)
+/// Where is noted what was done; `None` without a data folder.
+struct Notes<'d> {
+    disk: &'d dyn Disk,
+    path: PathBuf,
+    file: Box<dyn OpenLog>,
+}
+
+impl<'d> Notes<'d> {
+    fn open(disk: &'d dyn Disk, host: &Host) -> Result<Option<Notes<'d>>> {
+        let Some(data) = &host.data else { return Ok(None) };
+        let path = data.join(NOTES);
+        make_folders(disk, &path)?;
+        let file = match disk.create(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => disk.open(&path),
+            created => created,
+        };
+        let file = file.at(&path)?;
+        Ok(Some(Notes { disk, path, file }))
+    }
+
+    fn append(&self, note: &Note) -> Result<()> {
+        let Notes { disk, path, file } = self;
+        lock_log(*disk, &**file, path)?;
+        let mut line = serde_json::to_vec(note).map_err(std::io::Error::from).at(path)?;
+        line.push(b'\n');
+        write_all(&**file, &line, path)?;
+        file.sync().at(path)?;
+        drop(file.unlock());
+        sync_parent(*disk, path)
+    }
 }
 
 #[cfg(unix)]

@@ -57,6 +57,36 @@ fn a_file_that_changes_meanwhile_stays_as_it_is() {
     assert!(matches!(staged.check_unchanged(), Err(Error::Changed(_))));
 }
 
+#[test]
+fn what_was_done_before_a_failure_is_told_and_noted_and_the_rest_stays() {
+    let (dir, first, host) = log(LINES);
+    let second = first.path.with_file_name("notes.txt");
+    fs::write(&second, "the password is tide-4-morning, ok").unwrap();
+    fs::File::options()
+        .append(true)
+        .open(&second)
+        .unwrap()
+        .set_modified(SystemTime::now() - Duration::from_secs(3600))
+        .unwrap();
+    // Another program writes to the second file when the first one has just been replaced.
+    let (written, replaced, now) = ("somebody's words", first.path.clone(), host.now.clone());
+    let (other, is_replaced) = (second.clone(), move || !fs::read_to_string(&replaced).unwrap().contains("tide-4"));
+    let meddling = move || {
+        if is_replaced() {
+            fs::write(&other, written).unwrap();
+        }
+        now()
+    };
+    let host = Host { now: std::sync::Arc::new(meddling), ..host };
+    let Cleaning { done, failed } = clean_in_place(&[&first, &SecretFile::text(&second)], &redactor(), &host).unwrap();
+    assert_eq!(done.iter().map(|file| &file.path).collect::<Vec<_>>(), [&first.path]);
+    assert!(matches!(failed, Some(Error::Changed(path)) if path == second));
+    assert!(!fs::read_to_string(&first.path).unwrap().contains("tide-4"));
+    assert_eq!((fs::read_to_string(&second).unwrap().as_str(), names(&first)), (written, 2));
+    let notes = fs::read_to_string(dir.path().join("data").join(NOTES)).unwrap();
+    assert!(notes.lines().count() == 1 && notes.contains("messages.jsonl"), "{notes}");
+}
+
 /// Changes what it does not report.
 struct Careless(&'static str, &'static str);
 
