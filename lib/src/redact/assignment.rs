@@ -222,6 +222,9 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
         at = skip_spaces(bytes, at + 1 + usize::from(matches!(bytes.get(at + 1), Some(b'-' | b'+'))));
     }
     if form == Form::Spaced {
+        if is_reference(&text[at..]) {
+            return None;
+        }
         at = after_tag(bytes, at);
         let next = at + line_break(&bytes[at..]);
         if next > at {
@@ -259,6 +262,14 @@ fn beside(bytes: &[u8], from: usize) -> Option<usize> {
     at += Quote::at(bytes, at).map_or(0, |quote| quote.length);
     at = skip_spaces(bytes, at);
     matches!(bytes.get(at), Some(b'=' | b':')).then(|| skip_spaces(bytes, at + 1))
+}
+
+/// `password: !Ref DbPassword`: a tag of YAML that says where the value is.
+fn is_reference(value: &str) -> bool {
+    let tag = value.strip_prefix('!').and_then(|value| value.split([' ', '\n']).next());
+    tag.is_some_and(|tag| {
+        matches!(tag, "Ref" | "GetAtt" | "ImportValue" | "Select" | "FindInMap" | "If" | "reference" | "secret")
+    })
 }
 
 /// `&anchor` and `!tag` before a value of YAML.
@@ -368,8 +379,11 @@ const FILLERS: &[&str] = &[
 #[rustfmt::skip]
 const LEADS: &[&str] = &[
     "with", "and", "using", "use", "the", "my", "/", "temp", "temporary", "new", "old", "initial", "default", "root",
-    "admin", "wifi", "env", "arg",
+    "admin", "wifi", "env", "arg", "y", "et", "und", "e", "mit", "avec", "con", "com",
 ];
+
+/// Words for who somebody is: a password follows.
+const USERS: &[&str] = &["user", "username", "login", "usuario", "identifiant", "utilisateur", "benutzer", "utente"];
 
 /// "with password hunter2", "user ada pass tide4x", "(password tide4x)", `ENV DB_PASSWORD tide4x`.
 fn at_once(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
@@ -379,8 +393,7 @@ fn at_once(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     let is_space = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\\' | b'`' | b',');
     let mut words = line.rsplit(is_space).filter(|word| !word.is_empty());
     let leads = words.next().is_some_and(|word| is_one_of(word, LEADS));
-    let names_user =
-        words.next().is_some_and(|word| is_one_of(word, &["user", "username", "login", "user:", "login:"]));
+    let names_user = words.next().is_some_and(|word| is_one_of(word.strip_suffix(b":").unwrap_or(word), USERS));
     let is_opened =
         line.last() == Some(&b'(') || bytes[name.end..].starts_with(b"\t") || bytes[name.end..].starts_with(b"\\t");
     let is_variable = bytes[name.clone()].contains(&b'_');

@@ -38,11 +38,11 @@ impl Redactor {
     /// A file without its secrets. The number of lines stays the same, unless a secret in plain text has several.
     pub fn document<'d>(&self, bytes: &'d [u8]) -> RedactedDocument<'d> {
         let start = bytes.trim_ascii_start();
-        let is_json = start.first().is_some_and(|byte| matches!(byte, b'{' | b'['));
-        match is_json {
-            true if is_one_document(start) => self.json_document(bytes),
-            true => self.lines(bytes),
-            false => self.plain_text(bytes),
+        match start.first() {
+            Some(b'{' | b'[') if has_lines_of_json(start) => self.lines(bytes),
+            Some(b'{' | b'[') if is_json(start) => self.json_document(bytes),
+            // `[default]` starts a text, too.
+            _ => self.plain_text(bytes),
         }
     }
 
@@ -114,11 +114,18 @@ impl LineFinding {
     }
 }
 
-/// Whether this is one JSON document over several lines, and not lines of JSON.
-fn is_one_document(bytes: &[u8]) -> bool {
-    let end = memchr(b'\n', bytes).unwrap_or(bytes.len());
-    let is_json = |bytes: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
-    !is_json(&bytes[..end]) && is_json(bytes)
+/// One of so many lines at the start of a log is whole.
+const FIRST_LINES: usize = 8;
+
+/// Whether these are lines of JSON, and not one JSON document over several lines.
+fn has_lines_of_json(bytes: &[u8]) -> bool {
+    let is_record = |line: &[u8]| matches!(line.first(), Some(b'{' | b'[')) && is_json(line);
+    let mut lines = bytes.split(|byte| *byte == b'\n').take(FIRST_LINES);
+    lines.next().is_some_and(is_record) || !is_json(bytes) && lines.any(is_record)
+}
+
+fn is_json(bytes: &[u8]) -> bool {
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok()
 }
 
 /// Counts lines up to offsets that only grow.

@@ -255,7 +255,9 @@ impl<'w> Walk<'w> {
         if is_value && ends && is_in_json {
             return start + length;
         }
-        // Not JSON: all that is left is text, up to the next line.
+        // Not JSON: all that is left is text, up to the next line, with the bracket of a placeholder.
+        let start = start - usize::from(self.line[..start].ends_with(b"[") && self.copied < start);
+        let rest = &self.line[start..];
         let end = rest.iter().position(|byte| *byte == b'\n').map_or(self.line.len(), |end| start + end);
         let text = String::from_utf8_lossy(&self.line[start..end]);
         let redacted = self.redactor.text(&text);

@@ -61,7 +61,7 @@ const OPEN_TOKENS: &[&str] = &[
 const PASSWORDS: &[&str] = &[
     "pass", "pwd", "pw", "psw", "passw", "userpass", "dbpass", "storepass", "keypass", "psk", "contraseña",
     "u00f1a", "contrasena", "motdepasse", "wachtwoord", "senha", "пароль", "密码", "密碼", "パスワード", "비밀번호", "hasło",
-    "lösenord", "heslo", "şifre",
+    "lösenord", "heslo", "şifre", "mdp",
 ];
 
 /// What a name promises in a query: there, a `key` opens something.

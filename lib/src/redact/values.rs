@@ -72,7 +72,7 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || trimmed.ends_with("...")
         || trimmed.ends_with('…')
         || REFERENCES.iter().any(|start| trimmed.starts_with(start))
-        || trimmed.contains("$(")
+        || trimmed.split_once("$(").is_some_and(|(_, command)| command.contains(')'))
         || trimmed.starts_with('`')
         || (*first == b'{' && *last == b'}')
         || trimmed

@@ -147,3 +147,22 @@ fn arguments_in_a_list_and_nested_values_are_judged_by_their_names() {
     let plain = r#"{"args":["--verbose","harbour7lights","--name","Tr0ub4dor3xyz"]}"#;
     assert_eq!(line(plain), plain);
 }
+
+#[test]
+fn a_file_that_starts_with_a_bracket_is_text_unless_it_has_json() {
+    let redactor = redactor();
+    let key = format!(
+        "-----BEGIN RSA PRIVATE KEY-----\n{}\n{}\n-----END RSA PRIVATE KEY-----\n",
+        signs(1, BASE64, 64),
+        signs(2, BASE64, 64)
+    );
+    for start in ["[default]\n", "[x](https://example.org)\n", "{{ template }}\n"] {
+        let redacted = redactor.document(format!("{start}{key}").as_bytes()).bytes.into_owned();
+        let redacted = String::from_utf8(redacted).unwrap();
+        assert!(redacted.starts_with(&format!("{start}[REDACTED:private-key")), "{redacted}");
+    }
+    // A log whose first line is torn is a log.
+    let log = format!("{{\"type\": \"us\n{}\n", json!({"password": "tide4x"}));
+    let redacted = redactor.document(log.as_bytes());
+    assert_eq!(redacted.findings[0].pointer, "/password");
+}

@@ -146,6 +146,14 @@ pub(super) const KINDS: &[Kind] = &[
         &["api-<h8>-<h4>-4<h3>-a<h3>-<h12>", "sdk-<h8>-<h4>-4<h3>-9<h3>-<h12>"],
         &["api-v2", "sdk-2026"],
     ),
+    Kind::token(
+        "django-key",
+        &["django-insecure-"],
+        r#"django-insecure-[^\s"'\\]{40,64}"#,
+        &["SECRET_KEY = 'django-insecure-<a20>$(*<a28>'"],
+        &["django-insecure-"],
+    ),
+    Kind::token("adafruit-key", &["aio_"], r"aio_[A-Za-z0-9]{28}", &["aio_<w28>"], &["aio_context", "aio_"]),
     Kind::token("postman-key", &["PMAK-", "PMAT-"], r"PMA[KT]-[A-Za-z0-9-]{24,}", &["PMAK-<h24>-<h34>"], &["PMAK-"]),
     Kind::token(
         "linear-key",

@@ -294,6 +294,20 @@ pub(super) const KINDS: &[Kind] = &[
         ],
     },
     Kind {
+        name: "password",
+        keywords: &["chpasswd", "openssl "],
+        by: By::Pattern(
+            r#"(?:chpasswd ?<<< ?[\\"']{0,5}[A-Za-z0-9_.-]{1,64}:|openssl [a-z0-9]{2,12}(?: [^\n|;&]{0,160}?)?? -(?:k|K|pass(?:in|out)? pass:) ?)[\\"']{0,5}(?<secret>[^\s"'$`<\\-][^\s"'`\\]{3,128})"#,
+        ),
+        checks: &[Check::NoWord, Check::Mixed, Check::Guessable, Check::Inside],
+        matches: &[
+            "chpasswd <<< \"ada:tide4x9\"",
+            "openssl enc -aes-256-cbc -k tide4x9 -in a",
+            "openssl rsa -passin pass:tide4x9 -in a.pem",
+        ],
+        spares: &["chpasswd <<< \"ada:$PASS\"", "openssl x509 -in a.pem -noout", "openssl enc -k $PASS -in a"],
+    },
+    Kind {
         name: "secret",
         keywords: &["secret set ", "secret put ", "secrets set ", "put-parameter", "--from-literal"],
         by: By::Pattern(
@@ -370,9 +384,20 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "password",
-        keywords: &["log in ", "login ", "login:", "sign in ", "logging in ", "credentials", "creds "],
+        keywords: &[
+            "log in ",
+            "login ",
+            "login:",
+            "sign in ",
+            "logging in ",
+            "credentials",
+            "creds ",
+            "zugangsdaten",
+            "identifiants",
+            "credenciales",
+        ],
         by: By::Pattern(
-            r#"(?i:log in|login|sign in|logging in|credentials|creds)(?: (?:with|as|using|are|is|at|to|via|for|the|[a-z]{2,12}))?(?: (?:with|as|using|are|is))?:? {1,2}["'`]?[A-Za-z0-9_.@+-]{2,64}["'`]? ?(?:/|:|and|,) ?["'`]?(?<secret>[^\s"'`$<\\][^\s"'`<\\]{5,64})"#,
+            r#"(?i:log in|login|sign in|logging in|credentials|creds|zugangsdaten|identifiants ?|credenciales)(?: (?:with|as|using|are|is|at|to|via|for|the|[a-z]{2,12}))?(?: (?:with|as|using|are|is))?:? {1,2}["'`]?[A-Za-z0-9_.@+-]{2,64}["'`]? ?(?:/|:|and|,) ?["'`]?(?<secret>[^\s"'`$<\\][^\s"'`<\\]{5,64})"#,
         ),
         checks: &[Check::NoWord, Check::Mixed, Check::Guessable, Check::Inside],
         matches: &[
@@ -381,6 +406,8 @@ pub(super) const KINDS: &[Kind] = &[
             "credentials: admin / tide4x9",
             "login: ada / tide4x9",
             "the creds are admin and tide4x9",
+            "Zugangsdaten: ada / tide4x9",
+            "Identifiants : ada / tide4x9",
         ],
         spares: &[
             "log in with GitHub / Google",
@@ -431,6 +458,7 @@ pub(super) const KINDS: &[Kind] = &[
             "lösenord",
             "heslo",
             "şifre",
+            "mdp",
             "cvv",
             "cvc",
         ],
@@ -459,6 +487,9 @@ pub(super) const KINDS: &[Kind] = &[
             "La contraseña es tide4x9",
             "contrase\\u00f1a: tide4x9",
             "Das Passwort ist tide4x9",
+            "mdp : tide4x9",
+            "identifiant ada, mot de passe tide4x9",
+            "usuario ada y contraseña tide4x9",
             "密码：tide4x9",
             "I set the password to tide4x9",
             "temp password tide4x9",
@@ -487,6 +518,8 @@ pub(super) const KINDS: &[Kind] = &[
             "password: <your password>",
             "the password is required",
             "forgot password private keys are Ed25519 now",
+            "password: !Ref DbPassword2",
+            "password: !secret wifi_password2",
             "\"password\": \"password\"",
             "type=\"password\" name=\"x\"",
             "password = args.password",

@@ -42,11 +42,13 @@ enum Shape {
 /// What the engine takes a content for.
 fn shape(bytes: &[u8], kind: ContentKind) -> Shape {
     let start = bytes.trim_ascii_start();
-    let first = &start[..memchr(b'\n', start).unwrap_or(start.len())];
+    let mut first_lines = start.split(|byte| *byte == b'\n').take(8);
+    let is_record = |line: &[u8]| matches!(line.first(), Some(b'{' | b'[')) && is_json(line);
     match start.first() {
         _ if kind == ContentKind::Lines => Shape::Lines,
-        Some(b'{' | b'[') if !is_json(first) && is_json(start) => Shape::OneDocument,
-        Some(b'{' | b'[') => Shape::Lines,
+        Some(b'{' | b'[') if first_lines.next().is_some_and(is_record) => Shape::Lines,
+        Some(b'{' | b'[') if is_json(start) => Shape::OneDocument,
+        Some(b'{' | b'[') if first_lines.any(is_record) => Shape::Lines,
         _ => Shape::Text,
     }
 }
