@@ -103,7 +103,7 @@ fn print<'s>(
     let for_terminal = ctx.on_terminal || ctx.look.colour;
     let mut secrets = Secrets::new(ctx)?;
     let out = &mut ctx.out;
-    let mut print = |message: &Value| -> Result<(), Failure> {
+    let mut print = |message: Value| -> Result<(), Failure> {
         if let (true, Some(text)) = (is_text, message.as_str()) {
             let space = if count > 0 { "\n" } else { "" };
             secrets.count(text.as_bytes());
@@ -117,7 +117,9 @@ fn print<'s>(
             writeln!(out, "{space}{text}")?;
         } else {
             let mut line = Vec::new();
-            json::compact(&mut line, message)?;
+            json::compact(&mut line, &message)?;
+            // Gone before its copies are looked through: it may be most of a session.
+            drop(message);
             secrets.count(&line);
             out.write_all(if count > 0 { b",\n" } else { b"[\n" })?;
             out.write_all(&line)?;
@@ -127,7 +129,7 @@ fn print<'s>(
     };
     let mut emit = |message: Value| {
         if failed.is_none() {
-            failed = print(&message).err();
+            failed = print(message).err();
         }
     };
     let (mut history, notes) = match args.last {

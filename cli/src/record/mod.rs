@@ -126,6 +126,8 @@ impl Recording {
                 return numbers.iter().for_each(|seq| self.acks.reject(*seq, &refused.to_string(), &mut ctx.out));
             }
         };
+        // A line may be most of the memory that recording needs.
+        drop(text);
         notes.iter().for_each(|note| let_fail(ctx.note(note)));
         let Some(last) = numbers.pop() else { return };
         let mut line = Line::new(last, losses);

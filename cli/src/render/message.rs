@@ -235,7 +235,7 @@ impl<'a> Renderer<'a> {
 
     /// What a person typed, line by line.
     fn typed(&self, text: &str) -> String {
-        indent(&typed::render(text, &self.look.beside(2)))
+        typed::render(text, &self.look.beside(2), "  ")
     }
 
     fn prose(&self, text: &str) -> String {

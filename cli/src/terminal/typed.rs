@@ -4,23 +4,29 @@
 
 use super::{Look, clean, markdown, wrap};
 
-/// Renders a prompt as lines that end with a newline.
-pub(crate) fn render(text: &str, look: &Look) -> String {
-    let text = clean::text(text.trim_matches(['\n', '\r']).trim_end()).into_owned();
-    let (mut out, mut rest) = (String::new(), text.as_str());
+/// Renders a prompt as lines that end with a newline, each after this margin unless it is empty.
+pub(crate) fn render(text: &str, look: &Look, margin: &str) -> String {
+    let text = clean::text(text.trim_matches(['\n', '\r']).trim_end());
+    let (mut out, mut rest) = (String::new(), &*text);
     while let Some((before, code, after)) = split_at_code(rest) {
-        out += &lines(before, look);
-        out += &markdown::render(code, look);
+        lines(before, look, margin, &mut out);
+        markdown::render(code, look).lines().for_each(|row| push(row, margin, &mut out));
         rest = after;
     }
-    out + &lines(rest, look)
+    lines(rest, look, margin, &mut out);
+    out
 }
 
-fn lines(text: &str, look: &Look) -> String {
-    let Some(text) = text.strip_suffix('\n').or(Some(text).filter(|text| !text.is_empty())) else {
-        return String::new();
-    };
-    wrap::typed(text, look.width.max(1)).into_iter().map(|row| row + "\n").collect()
+/// Line by line: somebody may have pasted a file of a hundred megabytes.
+fn lines(text: &str, look: &Look, margin: &str, out: &mut String) {
+    let Some(text) = text.strip_suffix('\n').or(Some(text).filter(|text| !text.is_empty())) else { return };
+    for line in text.split('\n') {
+        wrap::typed(line, look.width.max(1)).iter().for_each(|row| push(row, margin, out));
+    }
+}
+
+fn push(row: &str, margin: &str, out: &mut String) {
+    out.extend([if row.is_empty() { "" } else { margin }, row, "\n"]);
 }
 
 /// The first fenced code, with what is before and after it. A fence that nobody closes is text.
@@ -59,7 +65,7 @@ mod tests {
     fn fenced_code_is_laid_out_as_in_an_answer() {
         let look = Look { width: 24, code: 40, colour: false };
         let text = "Why does this fail, as *you* said?\n\n```python\nprint(round(tide.height, 2), tide.time)\n```\n# and this\n~~~\na\n~~~";
-        insta::assert_snapshot!(render(text, &look), @"
+        insta::assert_snapshot!(render(text, &look, ""), @"
         Why does this fail, as
         *you* said?
 
@@ -82,14 +88,14 @@ mod tests {
             "``\na\n``",
             "```\na\n~~~",
         ] {
-            assert_eq!(render(text, &look).trim_end(), text, "{text:?}");
+            assert_eq!(render(text, &look, "").trim_end(), text, "{text:?}");
         }
     }
 
     #[test]
     fn colours_mark_code_and_control_characters_stay_harmless() {
         let look = Look { width: 40, code: 40, colour: true };
-        let shown = render("a\n```rust\nfn main() {} // \u{1b}[31m\n```\nb", &look);
+        let shown = render("a\n```rust\nfn main() {} // \u{1b}[31m\n```\nb", &look, "");
         assert!(shown.starts_with("a\n") && shown.ends_with("\nb\n") && shown.contains("␛[31m"), "{shown:?}");
         assert!(shown.contains("\u{1b}["), "highlighted: {shown:?}");
     }

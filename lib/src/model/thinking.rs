@@ -33,6 +33,9 @@ impl Triggers {
 
     /// The mode that a prompt requests: the level of the first word that it contains, and all words that it contains.
     pub fn of(&self, prompt: &str) -> Option<Thinking> {
+        if self.words.is_empty() {
+            return None;
+        }
         let prompt = prompt.to_lowercase();
         let mut found = self.words.iter().filter(|(word, _)| contains_word(&prompt, &word.to_lowercase()));
         let (word, level) = found.next()?;

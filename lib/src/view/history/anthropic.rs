@@ -125,7 +125,9 @@ impl<'h> MessageQueue<'h> {
         if !std::mem::replace(&mut self.any, true) && role == "assistant" {
             out.beginning(turn, beginning());
         }
-        out.message(json!({"role": role, "content": blocks}));
+        // Moved, not copied: a text may be most of a session.
+        let fields = [("role", role.into()), ("content", blocks.into())];
+        out.message(fields.into_iter().map(|(name, value): (&str, Value)| (name.to_owned(), value)).collect());
     }
 
     fn finish(mut self, out: &mut ViewOutput<'_>) {

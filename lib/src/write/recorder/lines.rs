@@ -106,7 +106,7 @@ impl Log {
                 On::Last | On::LastAsNewAnswer | On::Append(_) => false,
             };
         let Place { session, writing, host, forked_from, .. } = &self.place;
-        let written = (writing.lines)(&NewRecord {
+        let mut written = (writing.lines)(&NewRecord {
             session,
             id: &id,
             parent: parent.as_ref(),
@@ -145,10 +145,13 @@ impl Log {
         kept.extend([parent.as_ref(), current_answer.as_ref()].into_iter().flatten().map(RecordId::as_str));
         kept.extend(call_ids(&body));
         kept.extend(file_words.iter().map(AsRef::<str>::as_ref));
-        for line in &written.lines {
+        for line in &mut written.lines {
             let start = batch.bytes.len();
             batch.names.push((start, line.names.clone()));
-            json::write(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
+            // Gone before it is redacted: a value may be as large as a record may be.
+            let value = std::mem::take(&mut line.value);
+            json::write(&mut batch.bytes, &value).map_err(|_| self.cannot_encode())?;
+            drop(value);
             if let Some(redactor) = &self.place.redactor
                 && let Cow::Owned(redacted) = redactor.line_keeping(&kept, sensitive_calls, &batch.bytes[start..]).bytes
             {

@@ -303,7 +303,10 @@ impl Log {
         // With `Flush` for all records, there is nothing to remember for a `sync` that fails.
         if self.durability != Some(Durability::Flush) {
             self.unsynced_bytes += batch.bytes.len();
-            self.unsynced.push(Unsynced { offset, bytes: batch.bytes.clone() });
+            // What is too large for a buffer is not copied.
+            let is_large = batch.bytes.len() > BUFFER_LIMIT_BYTES;
+            let bytes = if is_large { std::mem::take(&mut batch.bytes) } else { batch.bytes.clone() };
+            self.unsynced.push(Unsynced { offset, bytes });
         }
         self.buffer = batch.bytes;
         self.buffer.clear();
