@@ -295,6 +295,16 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "password",
+        keywords: &["la clave", "mi clave", "su clave", "tu clave"],
+        by: By::Pattern(
+            r#"(?i:la|mi|su|tu) (?i:clave)(?: [a-z]{2,12}){0,4}(?: es:?|:) ["'`]?(?<secret>[^\s"'`$<\\][^\s"'`<\\]{5,64})"#,
+        ),
+        checks: &[Check::NoWord, Check::Mixed, Check::Guessable, Check::Inside],
+        matches: &["La clave es tide4x9!", "mi clave del servidor es `tide4x9`"],
+        spares: &["La clave es importante", "la clave primaria: id"],
+    },
+    Kind {
+        name: "password",
         keywords: &["chpasswd", "openssl "],
         by: By::Pattern(
             r#"(?:chpasswd ?<<< ?[\\"']{0,5}[A-Za-z0-9_.-]{1,64}:|openssl [a-z0-9]{2,12}(?: [^\n|;&]{0,160}?)?? -(?:k|K|pass(?:in|out)? pass:) ?)[\\"']{0,5}(?<secret>[^\s"'$`<\\-][^\s"'`\\]{3,128})"#,
