@@ -1,0 +1,1 @@
+//! A question: words, phrases, filters, combined.

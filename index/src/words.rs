@@ -1,0 +1,1 @@
+//! Splits text into the words that are indexed and asked for.
