@@ -317,4 +317,4 @@ fn is_syllable(c: char) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
