@@ -13,7 +13,12 @@
 //! | `a OR b` | with one of them; binds less than `AND` |
 //! | `(a OR b) c` | groups; a parenthesis inside a word, as in `main()`, is text |
 //! | `/expr/` | that a regular expression matches, in any case and line by line |
-//! | `agent:codex`, `project:"my app"` | with a property ([`Filter`]) |
+//! | `agent:codex`, `role:user` | of a dialect; of `user`, `assistant`, `tool` or `system` |
+//! | `tool:read`, `tool:mcp*` | of a tool with this name, or one that starts so |
+//! | `project:"my app"`, `file:`, `model:`, `branch:` | whose project, file, model or git branch contains the value, in any case |
+//! | `since:3d`, `until:2026-11-01` | from this time on; before this time |
+//! | `is:error`, `is:thinking`, `is:dead`, `is:sidechain`, `is:compacted` | with this label |
+//! | `in:title` | that are titles |
 //!
 //! A `/` starts a regular expression only if white space, `)` or the end follows the next `/` that is not written `\/`: `/usr/bin/x` is text.
 //! `name:value` is a filter, and an error if there is none of that name.

@@ -1,5 +1,6 @@
 //! The line of a text that shows best why it matches a query.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use serde::Serialize;
@@ -38,21 +39,25 @@ pub(crate) fn snippet(text: &str, query: &Query, width: usize) -> Vec<Piece> {
 struct Mark {
     bytes: Range<usize>,
     /// Which term or regular expression matches.
-    term: usize,
+    term_number: usize,
 }
 
 /// What the query matches, in the order of the text.
 fn marks(text: &str, query: &Query) -> Vec<Mark> {
     let words = DocumentWords::of(text);
-    let of_terms = query.terms().map(|term| words.occurrences(term).take(MAX_OCCURRENCES_PER_TERM).collect::<Vec<_>>());
-    let of_regexes = query.regexes().map(|regex| {
+    let mut marks = Vec::new();
+    // `git hub` and `github` are one term: what somebody typed as `GitHub`.
+    let mut term_numbers: HashMap<String, usize> = HashMap::new();
+    for term in query.terms() {
+        let next = term_numbers.len();
+        let term_number = *term_numbers.entry(term.words.concat()).or_insert(next);
+        let found = words.occurrences(term).take(MAX_OCCURRENCES_PER_TERM);
+        marks.extend(found.map(|bytes| Mark { bytes, term_number }));
+    }
+    for (term_number, regex) in (term_numbers.len()..).zip(query.regexes()) {
         let found = regex.find_iter(text).map(|found| found.range()).filter(|bytes| !bytes.is_empty());
-        found.take(MAX_OCCURRENCES_PER_TERM).collect::<Vec<_>>()
-    });
-    let numbered = of_terms.chain(of_regexes).enumerate();
-    let mut marks: Vec<Mark> = numbered
-        .flat_map(|(term, found)| found.into_iter().map(move |bytes| Mark { bytes, term }))
-        .collect();
+        marks.extend(found.take(MAX_OCCURRENCES_PER_TERM).map(|bytes| Mark { bytes, term_number }));
+    }
     marks.sort_by_key(|mark| (mark.bytes.start, mark.bytes.end));
     marks
 }
@@ -94,17 +99,17 @@ fn columns(text: &str, marks: &[Mark]) -> (Vec<Range<usize>>, usize) {
 
 /// The columns of the marks that show the most different terms within the width; the first among equals.
 fn best_window(columns: &[Range<usize>], marks: &[Mark], width: usize) -> Range<usize> {
-    let terms = marks.iter().map(|mark| mark.term + 1).max().unwrap_or(0);
+    let terms = marks.iter().map(|mark| mark.term_number + 1).max().unwrap_or(0);
     let mut shown = vec![0_usize; terms];
     let mut distinct = 0;
     let mut first = 0;
     let mut best = (0, 0..0);
     for (last, mark) in marks.iter().enumerate() {
-        distinct += usize::from(shown[mark.term] == 0);
-        shown[mark.term] += 1;
+        distinct += usize::from(shown[mark.term_number] == 0);
+        shown[mark.term_number] += 1;
         while first < last && columns[last].end.saturating_sub(columns[first].start) > width {
-            shown[marks[first].term] -= 1;
-            distinct -= usize::from(shown[marks[first].term] == 0);
+            shown[marks[first].term_number] -= 1;
+            distinct -= usize::from(shown[marks[first].term_number] == 0);
             first += 1;
         }
         if distinct > best.0 {
@@ -189,6 +194,7 @@ mod tests {
             ("one two three four five six", "four", 12, "…ee [four] fi…"),
             ("one two three four five six", "six", 12, "…ur five [six]"),
             (&far, "high water", 22, "… x x [high] [water] there"),
+            ("on GitHub one two three four a github action", "GitHub action", 20, "…our a [github] [action]"),
             // Phrases, beginnings, parts and wholes, regular expressions.
             ("the snake_case name", "snake_case", 40, "the [snake_case] name"),
             ("call parseHttp now", "http", 40, "call parse[Http] now"),
