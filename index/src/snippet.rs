@@ -193,6 +193,8 @@ mod tests {
             ("\n  a\r\n\r\n b \n", "b", 10, "a [b]"),
             ("one two three four five six", "four", 12, "…ee [four] fi…"),
             ("one two three four five six", "six", 12, "…ur five [six]"),
+            ("xx aa bbbb cc yy", "aa cc", 10, "xx [aa] bbb…"),
+            ("xx aa bbbb cc yy", "aa cc", 12, "…[aa] bbbb [cc]…"),
             (&far, "high water", 22, "… x x [high] [water] there"),
             ("on GitHub one two three four a github action", "GitHub action", 20, "…our a [github] [action]"),
             // Phrases, beginnings, parts and wholes, regular expressions.

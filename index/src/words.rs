@@ -84,14 +84,19 @@ pub(crate) fn fold(text: &str) -> String {
     for c in text.nfc() {
         each_folded(c, |_, lower| folded.push(lower));
     }
-    folded
+    // An accent may have stood between two letters that compose.
+    folded.nfc().collect()
 }
 
 /// Whether a character changes the one before it, so that a text is never cut between the two.
 ///
 /// Vowel signs of Indic scripts are letters here.
 pub(crate) fn is_accent(c: char) -> bool {
-    c >= '\u{300}' && is_combining_mark(c) && (canonical_combining_class(c) != 0 || !c.is_alphanumeric())
+    // These three are letters by their properties, but each is canonically two accents.
+    let is_pair_of_accents = matches!(c, '\u{F73}' | '\u{F75}' | '\u{F81}');
+    c >= '\u{300}'
+        && is_combining_mark(c)
+        && (canonical_combining_class(c) != 0 || !c.is_alphanumeric() || is_pair_of_accents)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

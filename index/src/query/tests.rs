@@ -178,6 +178,8 @@ fn a_document_matches_by_its_words() {
         ("git hub", true),
         ("\"git hub\"", true),
         ("\"hub git\"", false),
+        ("\"gi hub*\"", false),
+        ("\"github parsehttpresponse2\"", false),
         ("gith", false),
         ("gith*", true),
         ("hub*", true),
@@ -266,6 +268,7 @@ fn deep_groups_and_long_chains_do_not_overflow_the_stack() {
     for hostile in ["(".repeat(4096), "-(".repeat(2048), ")".repeat(4096), "a OR ".repeat(800), "-".repeat(4096)] {
         assert!(parse(&hostile).is_err());
     }
+    assert!(parse(&"(a) ".repeat(65)).is_ok());
     let wide = vec!["a"; 2000].join(" ");
     assert!(parse(&wide).unwrap().matches(&DocumentWords::of("a"), "a", &facts(&[])));
 }
