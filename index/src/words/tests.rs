@@ -61,6 +61,18 @@ fn text_is_split_into_folded_words() {
 }
 
 #[test]
+fn a_folded_text_keeps_its_separators() {
+    for (text, expected) in [
+        ("/Home/Me/My-App", "/home/me/my-app"),
+        ("Äpp/e\u{301}bb.TXT", "app/ebb.txt"),
+        ("か\u{3099}/한", "が/한"),
+        ("\u{1100}\u{301}\u{1161}", "가"),
+    ] {
+        assert_eq!(fold(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn a_span_is_the_place_of_its_word_in_the_original() {
     let text = "Ça: e\u{301}tatCivil 東\u{301}京";
     let mut spans = Vec::new();
