@@ -16,6 +16,7 @@ use crate::commands::{
     fork::ForkArgs,
     history::HistoryArgs,
     import::ImportArgs,
+    index::IndexArgs,
     list::ListArgs,
     new::NewArgs,
     record::RecordArgs,
@@ -24,6 +25,7 @@ use crate::commands::{
     rename::RenameArgs,
     resume::ResumeArgs,
     rewind::RewindArgs,
+    search::SearchArgs,
     show::ShowArgs,
     tail::TailArgs,
     trash::TrashArgs,
@@ -65,6 +67,7 @@ Examples:
 pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(ListArgs),
+    Search(SearchArgs),
     Show(ShowArgs),
     Tree(TreeArgs),
     Tail(TailArgs),
@@ -83,6 +86,7 @@ pub(crate) enum Command {
     Remove(RemoveArgs),
     Trash(TrashArgs),
     Import(ImportArgs),
+    Index(IndexArgs),
     Doctor(DoctorArgs),
     Redact(RedactArgs),
     Config(ConfigArgs),
@@ -110,6 +114,8 @@ impl Command {
             | Command::Import(_) => true,
             Command::Redact(args) => args.is_in_place(),
             Command::List(_)
+            | Command::Search(_)
+            | Command::Index(_)
             | Command::Show(_)
             | Command::Tree(_)
             | Command::Tail(_)

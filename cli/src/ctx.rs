@@ -455,12 +455,17 @@ impl Ctx {
             kind: failure.kind,
             message: self.for_err(&failure.message).into_owned(),
             hint: failure.hint.as_deref().map(|hint| self.for_err(hint).into_owned()),
+            excerpt: None,
         };
         if self.json {
             json::compact(&mut self.err, &shown.json()).map_err(io::Error::from)?;
             return writeln!(self.err);
         }
         self.wrapped(&format!("scrollback: {}", shown.message))?;
+        if let Some([typed, caret]) = &failure.excerpt {
+            let typed = self.for_err(typed).into_owned();
+            writeln!(self.err, "  {typed}\n  {caret}")?;
+        }
         shown.hint.map_or(Ok(()), |hint| self.wrapped(&format!("hint: {hint}")))
     }
 }

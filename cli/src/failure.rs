@@ -1,8 +1,11 @@
 //! Why a command stopped: what failed, and a hint. The kind picks the exit code.
 
+use std::ops::Range;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
+
+use crate::terminal::{clean, width};
 
 /// The exit code when nothing was found, or something is wrong with it.
 pub(crate) const FOUND_PROBLEMS: u8 = 1;
@@ -16,6 +19,8 @@ pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    /// What was typed, and a caret under what is wrong with it.
+    pub(crate) excerpt: Option<[String; 2]>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,11 +37,19 @@ pub(crate) enum FailureKind {
 
 impl Failure {
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into(), hint: None }
+        Failure { kind, message: message.into(), hint: None, excerpt: None }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Failure {
         Failure { hint: Some(hint.into()), ..self }
+    }
+
+    /// Shows what was typed with a caret under these bytes of it.
+    pub(crate) fn pointing_at(self, typed: &str, wrong: Range<usize>) -> Failure {
+        let columns = |text: Option<&str>| width::of(&clean::line(text.unwrap_or_default()));
+        let caret = "^".repeat(columns(typed.get(wrong.clone())).max(1));
+        let caret = format!("{}{caret}", " ".repeat(columns(typed.get(..wrong.start))));
+        Failure { excerpt: Some([clean::line(typed).into_owned(), caret]), ..self }
     }
 
     pub(crate) fn exit_code(&self) -> u8 {

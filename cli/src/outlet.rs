@@ -39,6 +39,8 @@ impl Outlet {
             Command::History(_) => Outlet::Exact,
             Command::Record(_) => Outlet::Acknowledgements,
             Command::List(_)
+            | Command::Search(_)
+            | Command::Index(_)
             | Command::Show(_)
             | Command::Tree(_)
             | Command::Tail(_)

@@ -40,6 +40,10 @@ fn everything(folder: &Path) -> Vec<(PathBuf, u64)> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
+            if path.ends_with(".cache") {
+                // The index is a cache: reading keeps it.
+                continue;
+            }
             let metadata = fs::symlink_metadata(&path).unwrap();
             if metadata.is_dir() {
                 folders.push(path.clone());

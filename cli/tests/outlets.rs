@@ -21,6 +21,16 @@ const MASKED: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "search",
+        &[
+            &["search", "role:user", "--all"],
+            &["search", "harbour OR my OR curl", "--all", "--json"],
+            &["search", "/TOKEN|./", "--all"],
+            &["search", "is:error -x", "--all", "--context", "3"],
+        ],
+    ),
+    ("index", &[&["index"], &["index", "--everything", "--json"]]),
+    (
         "show",
         &[
             &["show", "s1"],

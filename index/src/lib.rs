@@ -1,10 +1,27 @@
 //! Answers questions over all sessions of all agents: list and search, from an index that is only a cache.
+//!
+//! [`Archive`] is the one answerer. It reads the sessions themselves, and keeps what it learns in an [`Index`], so that the next answer
+//! reads only what has changed. Losing the index loses nothing.
 
-#[allow(dead_code, unused_imports, reason = "the index and the scan call the rest")]
 pub mod query;
-#[allow(dead_code, reason = "the index and the scan call it")]
-pub(crate) mod snippet;
-#[allow(dead_code, reason = "the index and the scan call it")]
+mod archive;
+mod card;
+mod decide;
+mod error;
+mod index;
+mod part;
+mod refresh;
+mod search;
+mod snippet;
+mod sqlite;
 pub(crate) mod words;
 
+pub use archive::Archive;
+pub use card::{Card, Depth};
+pub use error::{Error, Result};
+pub use index::{Index, Known, Learned, Match, Place, SourceId};
+pub use part::Part;
+pub use refresh::{Pending, Refreshed};
+pub use search::{Answer, FoundSession, Hit, SearchOptions, Sort};
 pub use snippet::Piece;
+pub use sqlite::SqliteIndex;

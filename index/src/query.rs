@@ -35,7 +35,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use regex::Regex;
 
-pub(crate) use documents::{DocumentFacts, DocumentWords, Labels};
+pub use documents::Labels;
+pub(crate) use documents::{DocumentFacts, DocumentWords};
 pub(crate) use suggestion::suggestion;
 
 /// A parsed query.
@@ -74,6 +75,11 @@ impl Query {
         parse::parse(text, now, zone).map(|expr| Query { expr })
     }
 
+    /// What is left of a question.
+    pub(crate) fn of(expr: Expr) -> Query {
+        Query { expr }
+    }
+
     /// The whole query as a tree.
     pub(crate) fn expr(&self) -> &Expr {
         &self.expr
@@ -95,6 +101,19 @@ impl Query {
             Expr::Term(term) if is_wanted => Some(term),
             _ => None,
         })
+    }
+
+    /// Words that every document has that matches; there may be more.
+    pub(crate) fn needed_words(&self) -> Vec<&str> {
+        let sides = match &self.expr {
+            Expr::And(sides) => sides.as_slice(),
+            expr => std::slice::from_ref(expr),
+        };
+        let terms = sides.iter().filter_map(|side| match side {
+            Expr::Term(term) => Some(term),
+            _ => None,
+        });
+        terms.flat_map(|term| &term.words).map(String::as_str).collect()
     }
 
     /// The regular expressions that are wanted, not excluded.
@@ -129,9 +148,9 @@ pub(crate) enum Expr {
     Term(Term),
     Regex(Regex),
     Filter(Filter),
-    /// All of them; at least two.
+    /// All of them; without any, true.
     And(Vec<Expr>),
-    /// One of them; at least two.
+    /// One of them; without any, false.
     Or(Vec<Expr>),
     Not(Box<Expr>),
 }

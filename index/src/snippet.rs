@@ -35,6 +35,31 @@ pub(crate) fn snippet(text: &str, query: &Query, width: usize) -> Vec<Piece> {
     pieces(text, &marks, window, text_columns)
 }
 
+/// The line of the first match with so many lines before and after it, as they are.
+pub(crate) fn lines_around(text: &str, query: &Query, lines: usize) -> Vec<Piece> {
+    let marks = marks(text, query);
+    let first = marks.first().map_or(0..0, |mark| mark.bytes.clone());
+    let start = text[..first.start].rmatch_indices('\n').nth(lines).map_or(0, |(at, _)| at + 1);
+    let end = text[first.end..].match_indices('\n').nth(lines).map_or(text.len(), |(at, _)| first.end + at);
+    let mut pieces = Vec::new();
+    let mut add = |text: &str, is_match| {
+        if !text.is_empty() {
+            pieces.push(Piece { text: text.to_owned(), is_match });
+        }
+    };
+    let mut at = start;
+    for mark in marks.iter().filter(|mark| mark.bytes.end <= end) {
+        let from = mark.bytes.start.max(at);
+        if from < mark.bytes.end {
+            add(&text[at..from], false);
+            add(&text[from..mark.bytes.end], true);
+            at = mark.bytes.end;
+        }
+    }
+    add(&text[at..end], false);
+    pieces
+}
+
 /// A place in the text that the query matches.
 struct Mark {
     bytes: Range<usize>,

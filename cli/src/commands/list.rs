@@ -1,19 +1,22 @@
 //! `list`: sessions in a table, newest first.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::ExitCode;
 
+use clap::ValueEnum;
 use jiff::Timestamp;
 use scrollback::model::Usage;
 use scrollback::session::{Source, State};
 use scrollback::view::SessionRow;
 use scrollback::view::find::{Places, Unsupported, unsupported};
 use scrollback::view::listing::{self, Depth};
+use scrollback_index::query::Query;
 
-use super::FOUND_PROBLEMS;
+use super::{FOUND_PROBLEMS, search};
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -22,7 +25,7 @@ use crate::render::clock;
 use crate::render::plural;
 use crate::render::short_ids::ShortIds;
 use crate::render::table::{Cell, Column, Table};
-use crate::session::scope;
+use crate::session::{archive, scope};
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
 use crate::terminal::preview::one_line;
@@ -35,6 +38,12 @@ use crate::terminal::preview::one_line;
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ListArgs {
+    /// List only sessions whose title, project or first prompt matches; see `search --help` for what a query is
+    #[arg(value_name = "QUERY")]
+    query: Vec<String>,
+    /// The order of sessions
+    #[arg(long, value_name = "ORDER", default_value = "updated")]
+    sort: Order,
     /// Read every session whole, however large
     #[arg(long)]
     full: bool,
@@ -49,22 +58,43 @@ pub(crate) struct ListArgs {
     jsonl: bool,
 }
 
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Updated last
+    Updated,
+    /// Started last
+    Started,
+    /// The largest files
+    Size,
+    /// By project, then updated last
+    Project,
+}
+
 const EXAMPLES: &str = "\
 Examples:
   scrollback list --all --since 3d
+  scrollback list tide table --sort started
   scrollback list --dialect codex --full";
 
 impl ListArgs {
     /// What `scrollback` alone shows.
     pub(crate) fn newest() -> ListArgs {
-        ListArgs { full: false, sidechains: false, limit: None, jsonl: false }
+        ListArgs { query: Vec::new(), sort: Order::Updated, full: false, sidechains: false, limit: None, jsonl: false }
     }
 }
 
 pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     ctx.json |= args.jsonl;
     let depth = if args.full { Depth::Whole } else { Depth::Ends };
+    let typed = args.query.join(" ");
+    let query = Some(&typed).filter(|typed| !typed.trim().is_empty());
+    let query = query.map(|typed| Query::parse(typed, ctx.now, &ctx.zone)).transpose();
+    let query = query.map_err(|error| search::invalid(&typed, &error))?;
     let mut found = scope::found(global, ctx, depth)?;
+    if let Some(query) = &query {
+        found.archive.narrow(query, &mut found.rows);
+    }
+    sort(&mut found.rows, args.sort);
     let (shown, aside): (Vec<_>, Vec<_>) = std::mem::take(&mut found.rows)
         .into_iter()
         .partition(|(row, _)| args.sidechains || row.parent_session.is_none());
@@ -73,11 +103,13 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let limit = args.limit.or(default_limit).map_or(usize::MAX, NonZeroUsize::get);
     let left_out = if args.limit.is_none() { shown.len().saturating_sub(limit) } else { 0 };
     let mut listed: Vec<(SessionRow, Source)> = below_their_parents(shown).into_iter().take(limit).collect();
-    for error in found.places.complete(&mut listed, ctx.now) {
+    for error in found.archive.complete(&mut listed) {
         ctx.warn(&error.into())?;
     }
+    archive::warn_about_index(&mut found.archive, ctx)?;
     listing::mark_copied_requests(&mut listed.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
     // A whole session may have a later instant than its two ends.
+    sort(&mut listed, args.sort);
     let rows: Vec<SessionRow> = below_their_parents(listed).into_iter().map(|(row, _)| row).collect();
     if args.jsonl {
         for row in &rows {
@@ -93,7 +125,19 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     match (rows.is_empty(), ctx.json) {
         (false, _) => Ok(ExitCode::SUCCESS),
         (true, true) => Ok(ExitCode::from(FOUND_PROBLEMS)),
-        (true, false) => Err(no_session(found.hidden, found.project.as_deref(), aside.len(), &found.places, global)),
+        (true, false) => {
+            Err(no_session(found.hidden, found.project.as_deref(), aside.len(), found.archive.places(), global))
+        }
+    }
+}
+
+/// Sessions come the newest first.
+fn sort(sessions: &mut [(SessionRow, Source)], order: Order) {
+    match order {
+        Order::Updated => {}
+        Order::Started => sessions.sort_by_key(|(row, _)| Reverse(row.started)),
+        Order::Size => sessions.sort_by_key(|(row, _)| Reverse(row.size_bytes)),
+        Order::Project => sessions.sort_by(|(a, _), (b, _)| a.project.cmp(&b.project)),
     }
 }
 

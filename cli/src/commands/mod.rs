@@ -9,6 +9,7 @@ pub(crate) mod files;
 pub(crate) mod fork;
 pub(crate) mod history;
 pub(crate) mod import;
+pub(crate) mod index;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod new;
@@ -18,6 +19,7 @@ pub(crate) mod remove;
 pub(crate) mod rename;
 pub(crate) mod resume;
 pub(crate) mod rewind;
+pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod tail;
 pub(crate) mod trash;
@@ -58,6 +60,8 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     ctx.mask_output(Outlet::of(cli))?;
     match &cli.command {
         Some(Command::List(args)) => list::run(args, &cli.global, ctx),
+        Some(Command::Search(args)) => search::run(args, &cli.global, ctx),
+        Some(Command::Index(args)) => index::run(args, &cli.global, ctx),
         Some(Command::Show(args)) => show::run(args, &cli.global, ctx),
         Some(Command::Tree(args)) => tree::run(args, &cli.global, ctx),
         Some(Command::History(args)) => history::run(args, &cli.global, ctx),

@@ -1,5 +1,6 @@
 //! From arguments to a session: which sessions are in scope, which one is named, reading it, and writing to it.
 
+pub(crate) mod archive;
 pub(crate) mod located;
 pub(crate) mod name;
 pub(crate) mod resume;

@@ -10,11 +10,13 @@ use scrollback::session::Source;
 use scrollback::view::SessionRow;
 use scrollback::view::find::{Places, ProjectScope, Scope, parse_time};
 use scrollback::view::listing::Depth;
+use scrollback_index::Archive;
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::short_ids::ShortIds;
+use crate::session::archive;
 use crate::terminal::clean;
 
 /// The sessions in scope, and how many are not.
@@ -29,17 +31,19 @@ pub(crate) struct Found {
     pub(crate) project: Option<PathBuf>,
     /// How sessions are named: an id names a session of any project.
     pub(crate) ids: ShortIds<'static>,
-    /// Where they were looked for.
-    pub(crate) places: Places,
+    /// What answers further questions about them.
+    pub(crate) archive: Archive,
 }
 
 /// Finds and describes the sessions in scope.
 pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Found, Failure> {
     let (places, scope) = (places(global, ctx)?, scope(global, ctx)?);
     let (sources, mut unreadable) = readable(places.sources(), ctx)?;
+    let mut archive = archive::open(places.clone(), &sources, global, ctx)?;
     let progress = progress(ctx, sources.len() as u64, depth);
-    let listing = places.describe(sources, ctx.now, depth, &|| progress.inc(1));
+    let listing = archive.describe(sources, depth, &|| progress.inc(1));
     progress.finish_and_clear();
+    archive::warn_about_index(&mut archive, ctx)?;
     for error in listing.unreadable {
         unreadable += 1;
         ctx.warn(&error.into())?;
@@ -53,7 +57,7 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
     let ids = ShortIds::of_sessions(ids.into_iter());
     let selected = scope.select(listing.sessions, &ctx.home.cwd);
     let (rows, hidden, project) = (selected.sessions, selected.hidden, selected.project);
-    Ok(Found { rows, hidden, unreadable, project, ids, places })
+    Ok(Found { rows, hidden, unreadable, project, ids, archive })
 }
 
 /// Where to look for sessions.

@@ -39,6 +39,7 @@ const NAMES: &[&str] = &[
 
 /// Where sessions are written: below a home, and Fluux Agent's below the directory that it runs in.
 const STORES: &[&str] = &[
+    "home/.cache/scrollback", // the index
     "home/.local/share/scrollback",
     "home/.sage",
     "home/.claude/projects",

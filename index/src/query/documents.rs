@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use jiff::Timestamp;
+use scrollback::view::SessionRow;
 
 use super::{Expr, Filter, Label, Query, Term};
 use crate::words::{WordKind, each_word, fold};
@@ -91,9 +92,27 @@ pub(crate) struct DocumentFacts<'d> {
     pub(crate) is_title: bool,
 }
 
+impl<'d> DocumentFacts<'d> {
+    /// What a session's title has.
+    pub(crate) fn of_session(row: &'d SessionRow) -> DocumentFacts<'d> {
+        DocumentFacts {
+            agent: &row.dialect,
+            project: row.project.as_deref(),
+            role: "user",
+            tool: None,
+            files: &[],
+            model: row.models.last().map(String::as_str),
+            branch: row.git_branch.as_deref(),
+            at: row.updated,
+            labels: Labels::default(),
+            is_title: true,
+        }
+    }
+}
+
 /// A set of labels, as an index stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Labels(u8);
+pub struct Labels(u8);
 
 impl Labels {
     /// The bit of one label; these numbers are in index files.

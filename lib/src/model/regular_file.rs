@@ -7,6 +7,9 @@
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::path::Path;
+use std::time::SystemTime;
+
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::model::error::{At, Error, Result};
 
@@ -54,6 +57,21 @@ pub(crate) fn check_length(path: &Path, length: u64, limit_bytes: u64) -> Result
     }
     let why = format!("larger than {limit_bytes} bytes");
     Err(io::Error::new(io::ErrorKind::InvalidData, why)).at(path)
+}
+
+/// Adds what the system knows of a file without reading it: its length, times and inode.
+pub(crate) fn stamp(metadata: &Metadata, stamp: &mut Xxh3) {
+    stamp.update(&metadata.len().to_le_bytes());
+    if let Ok(age) = metadata.modified().map(|at| at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()) {
+        stamp.update(&age.as_nanos().to_le_bytes());
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        // A change that sets the time back has another time of change.
+        let numbers = [metadata.ino() as i64, metadata.ctime(), metadata.ctime_nsec()];
+        numbers.iter().for_each(|number| stamp.update(&number.to_le_bytes()));
+    }
 }
 
 /// Whether anything has this name, a link that leads nowhere included.

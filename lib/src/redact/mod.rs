@@ -47,6 +47,7 @@ use std::ops::Range;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use memchr::memmem;
+use xxhash_rust::xxh3::xxh3_64;
 
 pub use by_file::SensitiveCalls;
 pub use custom::Rule;
@@ -89,6 +90,8 @@ struct Engine {
     users: UserRules,
     masked: Option<Masked>,
     files: Files,
+    /// See [`Redactor::fingerprint`].
+    fingerprint: u64,
 }
 
 /// A text without its secrets.
@@ -138,6 +141,7 @@ impl Redactor {
         let Settings { key, style, rules, allow, files, masked } = settings;
         let known = if let Key::Known(key) = key { key } else { [0; 32] };
         let engine = Engine {
+            fingerprint: xxh3_64(format!("{RULES_VERSION} {rules:?} {allow:?} {files:?} {masked:?}").as_bytes()),
             key,
             asked_key: OnceLock::new(),
             users: UserRules::new(&rules, &allow)?,
@@ -219,6 +223,12 @@ impl Redactor {
             None => out.push_str("[REDACTED]"),
         }
         out
+    }
+
+    /// A number that is another one when other texts are masked: what was derived from masked text is then out of date. The
+    /// key does not count; rules in code have none.
+    pub fn fingerprint(&self) -> u64 {
+        self.engine().map_or(0, |(engine, style)| engine.fingerprint ^ style as u64)
     }
 
     /// How many keywords are in a text: the part of the work that every text needs, for measurements.

@@ -91,6 +91,9 @@ pub struct SessionRow {
     /// How many issues there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue_count: Option<u64>,
+    /// Its working directory, as it was recorded. Not part of the JSON.
+    #[serde(skip)]
+    pub cwd: Option<String>,
     /// Summaries of other sessions in its file: the last record of each session, and the text. Not part of the JSON.
     #[serde(skip)]
     pub summaries: Vec<(String, String)>,

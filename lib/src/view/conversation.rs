@@ -104,7 +104,12 @@ impl<'b, 's> Conversation<'b, 's> {
 
     /// The id of the message at this position.
     pub(crate) fn id(&self, message: usize) -> String {
-        self.branch.records[self.groups[message].first].id().into_owned()
+        self.first(message).id().into_owned()
+    }
+
+    /// The record that the message at this position is named after.
+    pub(crate) fn first(&self, message: usize) -> RecordRef<'s> {
+        self.branch.records[self.groups[message].first]
     }
 
     /// The role of a message.

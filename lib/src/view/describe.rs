@@ -85,6 +85,7 @@ impl Session {
             parent_call: parent.and_then(|(_, call)| call.map(str::to_owned)),
             forked_from: self.forked_from().map(SessionId::from),
             issue_count: self.whole().then_some(self.issue_count()),
+            cwd: self.cwd().map(str::to_owned),
             summaries: self.summaries(),
             named_requests: tokens.map(|tokens| tokens.named).unwrap_or_default(),
         };

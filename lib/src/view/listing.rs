@@ -60,6 +60,11 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
     Ok(row)
 }
 
+/// Describes a session that was read whole.
+pub fn whole_row(session: &Session, reading: &ReadOptions<'_>) -> Result<SessionRow> {
+    session.described(reading.project)
+}
+
 /// A title as it may be shown.
 fn shown(title: &Title, reading: &ReadOptions<'_>) -> Title {
     let text = |redactor: &Arc<Redactor>| redactor.text(&title.text).text.into_owned();
@@ -159,7 +164,7 @@ pub fn entitle(rows: &mut [&mut SessionRow]) {
 
 /// Which of these sessions a list reads whole: the newest ones, until the next would be too much in all. Those that are
 /// known whole already, and those that are too large, are passed over.
-pub(crate) fn affordable(rows: &[&SessionRow]) -> Vec<usize> {
+pub fn affordable(rows: &[&SessionRow]) -> Vec<usize> {
     let mut newest_first: Vec<usize> = (0..rows.len()).collect();
     newest_first.sort_by(|a, b| newest_first_order(rows[*a], rows[*b]));
     let is_wanted = |at: &usize| !is_known_whole(rows[*at]) && rows[*at].size_bytes <= WHOLE_SESSION_BYTES;
@@ -172,7 +177,7 @@ pub(crate) fn affordable(rows: &[&SessionRow]) -> Vec<usize> {
 }
 
 /// Replaces a description by that of the whole session. A title from another session's file is not in it.
-pub(crate) fn replace(row: &mut SessionRow, whole: SessionRow) {
+pub fn replace(row: &mut SessionRow, whole: SessionRow) {
     let from_ends = std::mem::replace(row, whole);
     if from_ends.title_source > row.title_source {
         (row.title, row.title_source) = (from_ends.title, from_ends.title_source);
@@ -180,12 +185,12 @@ pub(crate) fn replace(row: &mut SessionRow, whole: SessionRow) {
 }
 
 /// Whether a description is that of the whole session: without all records there is no count of them.
-fn is_known_whole(row: &SessionRow) -> bool {
+pub fn is_known_whole(row: &SessionRow) -> bool {
     row.record_count.is_some()
 }
 
 /// The order of a list. Sessions of the same instant are in the order of their paths.
-pub(crate) fn newest_first_order(a: &SessionRow, b: &SessionRow) -> std::cmp::Ordering {
+pub fn newest_first_order(a: &SessionRow, b: &SessionRow) -> std::cmp::Ordering {
     b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path))
 }
 

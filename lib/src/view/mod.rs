@@ -9,6 +9,7 @@ pub mod tool_calls;
 pub(crate) mod turns;
 pub mod tool_view;
 pub mod todo_course;
+pub mod texts;
 pub mod listing;
 pub mod find;
 pub(crate) mod answers;

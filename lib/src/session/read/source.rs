@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use serde_json::Value;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::dialect::layout::{Format, Layout};
 use crate::dialect::{Dialect, IndexTitle};
@@ -200,6 +201,26 @@ impl Source {
     /// The folder of the session's file backups, if the agent keeps them in one.
     pub(crate) fn file_history(&self) -> Option<PathBuf> {
         self.dialect.file_history(&self.store()?, &self.path)
+    }
+
+    /// A number that changes when a file of the session does: its place, length, times and inode, of the log and of the files beside it.
+    ///
+    /// No file is opened. `None` if the log is gone.
+    pub fn stamp(&self) -> Option<u64> {
+        let mut stamp = Xxh3::new();
+        let log = fs::metadata(&self.path).ok()?;
+        regular_file::stamp(&log, &mut stamp);
+        let companions = self.layout.companions.iter().map(|name| self.path.with_file_name(name));
+        for path in companions.chain(self.sidecar()).chain(self.earlier.iter().cloned()) {
+            if let Ok(metadata) = fs::metadata(&path) {
+                stamp.update(path.as_os_str().as_encoded_bytes());
+                regular_file::stamp(&metadata, &mut stamp);
+            }
+        }
+        if let Some(title) = &self.index_title {
+            stamp.update(title.text.as_bytes());
+        }
+        Some(stamp.digest())
     }
 
     /// The bytes of its further files.

@@ -87,6 +87,20 @@ impl Places {
         depth: Depth,
         on_described: &(dyn Fn() + Sync),
     ) -> Listing {
+        let (mut sessions, unreadable) = self.rows(sources, now, depth, on_described);
+        listing::entitle(&mut sessions.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
+        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
+        Listing { sessions, unreadable }
+    }
+
+    /// The same, each session by itself: without the titles that other sessions' files have for it, and in no order.
+    pub fn rows(
+        &self,
+        sources: Vec<Source>,
+        now: Timestamp,
+        depth: Depth,
+        on_described: &(dyn Fn() + Sync),
+    ) -> (Vec<(SessionRow, Source)>, Vec<Error>) {
         let projects = Projects::default();
         let describe = |source: &Source| {
             let row = self.row(source, &projects, now, depth);
@@ -101,9 +115,7 @@ impl Places {
                 Err(error) => unreadable.push(error),
             }
         }
-        listing::entitle(&mut sessions.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
-        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
-        Listing { sessions, unreadable }
+        (sessions, unreadable)
     }
 
     /// Completes descriptions that were made of [`Depth::Ends`]: reads the newest sessions whole, as far as

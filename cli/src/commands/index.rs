@@ -1,0 +1,120 @@
+//! `index`: reads what has changed into the index, so that `list` and `search` answer at once.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use scrollback_index::{Archive, Depth, Pending, Refreshed};
+use serde_json::json;
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::render::plural;
+use crate::session::{archive, scope};
+use crate::terminal::interrupt::on_interrupt;
+
+/// Read new sessions into the index
+///
+/// `list` and `search` do this by themselves for a few sessions; this command does it for all of every project. Stop it at any time: the
+/// next one continues. The index is a cache in one file, masked as everything that leaves a session: delete it, and nothing is lost.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct IndexArgs {
+    /// Forget everything first
+    #[arg(long)]
+    rebuild: bool,
+    /// Index all of long tool outputs, not only the first 4 KB
+    #[arg(long)]
+    everything: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  scrollback index
+  scrollback index --rebuild --everything";
+
+pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    if ctx.demo || global.store.is_some() || ctx.is_not_redacting() {
+        let failure = Failure::new(FailureKind::Usage, "only your own sessions are indexed, and only masked");
+        return Err(failure.hint("leave out --demo, --store and --no-redact"));
+    }
+    let places = scope::places(global, ctx)?;
+    let (sources, unreadable) = scope::readable(places.sources(), ctx)?;
+    if sources.is_empty() {
+        let failure = Failure::new(FailureKind::NotFound, "no session found");
+        return Err(
+            failure.hint(format!("{}; run `scrollback --demo search tide` to try it", scope::searched(&places)))
+        );
+    }
+    let mut archive = archive::open(places, &sources, global, ctx)?;
+    if args.rebuild {
+        archive.clear();
+    }
+    let depth = if args.everything { Depth::Everything } else { Depth::Text };
+    let pending = archive.pending(&sources, depth);
+    let known = sources.len() - pending.len();
+    let mut refreshed = refresh(&mut archive, pending, depth, ctx)?;
+    refreshed.forgotten = archive.forget_missing();
+    archive::warn_about_index(&mut archive, ctx)?;
+    for error in std::mem::take(&mut refreshed.unreadable) {
+        ctx.warn(&error.into())?;
+    }
+    if !archive.has_index() {
+        return Err(Failure::new(FailureKind::Io, "the index cannot be used").hint("see the warning above"));
+    }
+    report(&refreshed, known, unreadable, ctx)
+}
+
+/// Reads sessions into the index behind a progress bar. Ctrl-C stops it after the sessions that are being read.
+pub(crate) fn refresh(
+    archive: &mut Archive,
+    pending: Vec<Pending>,
+    depth: Depth,
+    ctx: &mut Ctx,
+) -> Result<Refreshed, Failure> {
+    /// Less is done before a bar is seen.
+    const WORTH_A_BAR: u64 = 8 * 1024 * 1024;
+    /// More leaves many small pieces of an index behind.
+    const WORTH_OPTIMIZING: u64 = 64 * 1024 * 1024;
+    let bytes = pending.iter().map(|pending| pending.bytes).sum();
+    let bar = if ctx.err_on_terminal && bytes > WORTH_A_BAR { ProgressBar::new(bytes) } else { ProgressBar::hidden() };
+    let style = ProgressStyle::with_template("indexing {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    let stop = is_stopped.clone();
+    // Without a handler, Ctrl-C ends the program, and what was stored stays.
+    drop(on_interrupt(move || !stop.swap(true, Ordering::Relaxed)));
+    let refreshed = archive.read_texts(pending, depth, &|bytes| {
+        bar.inc(bytes);
+        !is_stopped.load(Ordering::Relaxed)
+    });
+    if bytes > WORTH_OPTIMIZING && !refreshed.is_stopped {
+        bar.set_message("optimizing");
+        archive.optimize();
+    }
+    bar.finish_and_clear();
+    Ok(refreshed)
+}
+
+fn report(refreshed: &Refreshed, known: usize, unreadable: usize, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let Refreshed { read, forgotten, is_stopped, .. } = refreshed;
+    if ctx.json {
+        let path = archive::path(ctx).map(|path| path.display().to_string());
+        let bytes = archive::path(ctx).and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len());
+        ctx.print_json(&json!({
+            "path": path, "sizeBytes": bytes, "read": read, "unchanged": known, "forgotten": forgotten,
+            "unreadable": unreadable, "stopped": is_stopped,
+        }))?;
+    } else {
+        let gone =
+            if *forgotten > 0 { format!(", {} gone", plural(*forgotten as u64, "session")) } else { String::new() };
+        let read = plural(*read as u64, "session");
+        ctx.line(&format!("Indexed {read}; {known} unchanged{gone}."))?;
+        if *is_stopped {
+            ctx.note("Stopped; run `scrollback index` to continue.")?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,68 @@
+//! The archive of this run: with the user's index, or without one.
+
+use std::path::PathBuf;
+
+use scrollback::session::Source;
+use scrollback::view::find::Places;
+use scrollback_index::{Archive, Error, SqliteIndex};
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::redaction;
+
+/// Opens the archive over these places. The demo, a store that was named and what is asked for with its secrets never enter the
+/// user's index; and an index that cannot be used is no reason not to answer.
+pub(crate) fn open(places: Places, sources: &[Source], global: &Global, ctx: &mut Ctx) -> Result<Archive, Failure> {
+    let without = Archive::new(places.clone(), ctx.now);
+    let is_indexed = !ctx.demo && global.store.is_none() && !ctx.is_not_redacting();
+    // Without a session there is nothing to keep.
+    let Some(path) = path(ctx).filter(|_| is_indexed && !sources.is_empty()) else {
+        return Ok(without);
+    };
+    let mask = redaction::for_reading(ctx)?;
+    match SqliteIndex::open(&path, mask.fingerprint()) {
+        Ok(index) => {
+            if let Some(aside) = index.set_aside() {
+                ctx.note(&format!("{}: this was no index and is now {}", path.display(), aside.display()))?;
+            }
+            Ok(Archive::with_index(places, ctx.now, Box::new(index), mask))
+        }
+        Err(error) => {
+            warn(&error, ctx)?;
+            Ok(without)
+        }
+    }
+}
+
+/// Where the index of this user is; `None` without a home directory.
+pub(crate) fn path(ctx: &Ctx) -> Option<PathBuf> {
+    Some(ctx.home.cache().join("index.db")).filter(|path| path.is_absolute())
+}
+
+/// Says what went wrong with the index; the answer is right all the same.
+pub(crate) fn warn_about_index(archive: &mut Archive, ctx: &mut Ctx) -> Result<(), Failure> {
+    archive.take_problems().iter().try_for_each(|problem| warn(problem, ctx))
+}
+
+fn warn(error: &Error, ctx: &mut Ctx) -> Result<(), Failure> {
+    if let (true, Some(path)) = (SqliteIndex::is_damaged(error), path(ctx))
+        && let Ok(aside) = SqliteIndex::move_aside(&path)
+    {
+        let what = format!("{error}; it is now {}, and the next command makes a new one", aside.display());
+        return ctx.caution("index", &what);
+    }
+    ctx.warn(&failure(error, "the sessions themselves were read"))
+}
+
+/// An error of the index, with what to do.
+pub(crate) fn failure(error: &Error, otherwise: &str) -> Failure {
+    let hint = match error {
+        Error::Newer(_) => format!("update scrollback, or delete the file; {otherwise}"),
+        Error::Read(_) => otherwise.to_owned(),
+        Error::Database { .. } | Error::Io { .. } => {
+            format!("free disk space, or delete the file: it is only a cache; {otherwise}")
+        }
+    };
+    Failure::new(FailureKind::Io, error.to_string()).hint(hint)
+}

@@ -1,0 +1,203 @@
+//! The one answerer of questions over all sessions. With an index it reads only what has changed; without one, or when the index
+//! cannot be used, it reads the sessions themselves.
+
+use std::sync::Arc;
+
+use hashbrown::{HashMap, HashSet};
+use jiff::Timestamp;
+use scrollback::model::project::Projects;
+use scrollback::redact::Redactor;
+use scrollback::view::SessionRow;
+use scrollback::view::find::{Listing, Places};
+use scrollback::view::listing;
+use scrollback::{Error as ReadError, ReadOptions, Session, Source};
+
+use crate::card::{Card, Depth};
+use crate::error::{Error, Result};
+use crate::index::{Index, Known, Learned, Place};
+use crate::query::{DocumentFacts, DocumentWords, Query};
+
+/// Answers questions over the sessions of some places.
+pub struct Archive {
+    pub(crate) places: Places,
+    pub(crate) now: Timestamp,
+    pub(crate) index: Option<Box<dyn Index>>,
+    /// What was not as it should be with the index.
+    problems: Vec<Error>,
+}
+
+impl Archive {
+    /// Reads the sessions themselves.
+    pub fn new(places: Places, now: Timestamp) -> Archive {
+        Archive { places, now, index: None, problems: Vec::new() }
+    }
+
+    /// Keeps what it learns in an index, and asks it first. Whatever is in an index is masked, so the answers are.
+    pub fn with_index(places: Places, now: Timestamp, index: Box<dyn Index>, mask: Arc<Redactor>) -> Archive {
+        let places = Places { mask: Some(mask), ..places };
+        Archive { places, now, index: Some(index), problems: Vec::new() }
+    }
+
+    /// Where it looks for sessions.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+
+    /// Whether it has an index.
+    pub fn has_index(&self) -> bool {
+        self.index.is_some()
+    }
+
+    /// What went wrong with the index since the last call. The answers are right all the same.
+    pub fn take_problems(&mut self) -> Vec<Error> {
+        std::mem::take(&mut self.problems)
+    }
+
+    /// Describes sessions, the newest first. What the index knows of unchanged files is not read again.
+    pub fn describe(
+        &mut self,
+        sources: Vec<Source>,
+        depth: listing::Depth,
+        on_described: &(dyn Fn() + Sync),
+    ) -> Listing {
+        let needed = match depth {
+            listing::Depth::Ends => Depth::Ends,
+            listing::Depth::Windows => Depth::Windows,
+            listing::Depth::Whole => Depth::Whole,
+        };
+        let known = self.known();
+        let projects = Projects::default();
+        let (mut sessions, mut unknown) = (Vec::new(), Vec::new());
+        for source in sources {
+            let stamp = self.index.as_ref().and_then(|_| source.stamp());
+            match known.get(&Place::of(&source)) {
+                Some(card) if Some(card.stamp) == stamp && card.depth >= needed => {
+                    let row = card.card.clone().into_row(&projects, self.places.mask.as_deref());
+                    sessions.push((row, source));
+                    on_described();
+                }
+                _ => unknown.push((stamp, source)),
+            }
+        }
+        let stamps: HashMap<Place, Option<u64>> =
+            unknown.iter().map(|(stamp, source)| (Place::of(source), *stamp)).collect();
+        let unknown = unknown.into_iter().map(|(_, source)| source).collect();
+        let (read, unreadable) = self.places.rows(unknown, self.now, depth, on_described);
+        self.learn(&read, &stamps, needed);
+        sessions.extend(read);
+        listing::entitle(&mut sessions.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
+        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
+        Listing { sessions, unreadable }
+    }
+
+    /// Keeps the sessions whose title, project or first prompt matches; each of them counts as one text.
+    pub fn narrow(&self, query: &Query, sessions: &mut Vec<(SessionRow, Source)>) {
+        sessions.retain(|(row, _)| {
+            let texts = [Some(row.title.as_str()), row.project.as_deref(), row.first_prompt.as_deref()];
+            let text = texts.into_iter().flatten().collect::<Vec<_>>().join("\n");
+            query.matches(&DocumentWords::of(&text), &text, &DocumentFacts::of_session(row))
+        });
+    }
+
+    /// Completes descriptions of [`listing::Depth::Ends`] as [`Places::complete`] does, and keeps what it learns.
+    pub fn complete(&mut self, sessions: &mut [(SessionRow, Source)]) -> Vec<ReadError> {
+        if self.index.is_none() {
+            return self.places.complete(sessions, self.now);
+        }
+        let known = self.known();
+        let is_searched =
+            |source: &Source| known.get(&Place::of(source)).is_some_and(|known| known.depth >= Depth::Windows);
+        let (mut partly, mut searched): (Vec<_>, Vec<_>) = sessions
+            .iter_mut()
+            .filter(|(row, _)| !listing::is_known_whole(row))
+            .partition(|(_, source)| !is_searched(source));
+        let rows: Vec<&SessionRow> = partly.iter().chain(&searched).map(|(row, _)| row).collect();
+        let affordable: HashSet<usize> = listing::affordable(&rows).into_iter().collect();
+        let all: Vec<&mut (SessionRow, Source)> = partly.drain(..).chain(searched.drain(..)).collect();
+        let (mut unreadable, mut wanted, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        for (at, session) in all.into_iter().enumerate() {
+            if affordable.contains(&at) { wanted.push(session) } else { others.push(session) }
+        }
+        let sources: Vec<Source> = wanted.iter().map(|(_, source)| source.clone()).collect();
+        let stamps = stamps(&sources);
+        let (whole, errors) = self.places.rows(sources, self.now, listing::Depth::Whole, &|| {});
+        unreadable.extend(errors);
+        self.learn(&whole, &stamps, Depth::Whole);
+        let mut whole: HashMap<Place, SessionRow> =
+            whole.into_iter().map(|(row, source)| (Place::of(&source), row)).collect();
+        for (row, source) in wanted {
+            if let Some(read) = whole.remove(&Place::of(source)) {
+                listing::replace(row, read);
+            }
+        }
+        others.retain(|(_, source)| !is_searched(source));
+        let stamps = self::stamps(&others.iter().map(|(_, source)| source.clone()).collect::<Vec<_>>());
+        let reading = ReadOptions { mask: self.places.mask.as_ref(), ..ReadOptions::plain(self.now) };
+        let errors = others.iter_mut().map(|(row, source)| listing::search_title(row, source, &reading));
+        unreadable.extend(errors.filter_map(std::result::Result::err));
+        let read: Vec<(SessionRow, Source)> = others.iter().map(|session| (**session).clone()).collect();
+        self.learn(&read, &stamps, Depth::Windows);
+        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
+        unreadable
+    }
+
+    pub(crate) fn reader(&self) -> Reader<'_> {
+        Reader { places: &self.places, now: self.now }
+    }
+
+    /// What the index knows.
+    pub(crate) fn known(&mut self) -> HashMap<Place, Known> {
+        self.ask(|index| index.known()).unwrap_or_default()
+    }
+
+    /// Asks the index. One that fails is not asked again.
+    pub(crate) fn ask<T>(&mut self, question: impl FnOnce(&mut dyn Index) -> Result<T>) -> Option<T> {
+        match question(self.index.as_deref_mut()?) {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                self.index = None;
+                self.problems.push(error);
+                None
+            }
+        }
+    }
+
+    /// Keeps descriptions.
+    fn learn(&mut self, read: &[(SessionRow, Source)], stamps: &HashMap<Place, Option<u64>>, depth: Depth) {
+        if self.index.is_none() || read.is_empty() {
+            return;
+        }
+        let learned = |(row, source): &(SessionRow, Source)| {
+            let place = Place::of(source);
+            let stamp = stamps.get(&place).copied().flatten()?;
+            let depth = if listing::is_known_whole(row) { depth.max(Depth::Whole) } else { depth };
+            Some(Learned { place, stamp, depth, card: Card::new(row), parts: Vec::new() })
+        };
+        let learned = read.iter().filter_map(learned).collect();
+        self.ask(|index| index.store(learned));
+    }
+}
+
+/// Reads sessions, on any thread.
+pub(crate) struct Reader<'a> {
+    pub(crate) places: &'a Places,
+    pub(crate) now: Timestamp,
+}
+
+impl Reader<'_> {
+    /// Reads a whole session, masked as these places are.
+    pub(crate) fn session(&self, source: &Source) -> scrollback::Result<Session> {
+        self.with_options(source, |reading| Session::open(source, reading))
+    }
+
+    /// Calls something with the options of reading this session.
+    pub(crate) fn with_options<T>(&self, source: &Source, read: impl FnOnce(&ReadOptions<'_>) -> T) -> T {
+        let find = self.places.finder(source);
+        read(&ReadOptions { find: &find, mask: self.places.mask.as_ref(), ..ReadOptions::plain(self.now) })
+    }
+}
+
+/// The stamps of files before they are read.
+fn stamps(sources: &[Source]) -> HashMap<Place, Option<u64>> {
+    sources.iter().map(|source| (Place::of(source), source.stamp())).collect()
+}

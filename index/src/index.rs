@@ -1,0 +1,120 @@
+//! What an archive asks of an index, whichever database it is in.
+
+use std::path::Path;
+
+use hashbrown::HashMap;
+use scrollback::Source;
+
+use crate::card::{Card, Depth};
+use crate::error::Result;
+use crate::part::Part;
+use crate::query::{Labels, Query};
+
+/// The number of a session in an index.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SourceId(pub(crate) i64);
+
+/// Where a session is: its file and, in a database, which of its sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place(pub(crate) Vec<u8>);
+
+impl Place {
+    /// The place of a session.
+    pub fn of(source: &Source) -> Place {
+        Place::new(&source.path, source.key.as_deref())
+    }
+
+    /// The file, where its name can be written again.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
+        std::str::from_utf8(&self.0[..end]).ok().map(Path::new)
+    }
+
+    fn new(path: &Path, key: Option<&str>) -> Place {
+        let mut place = path.as_os_str().as_encoded_bytes().to_vec();
+        if let Some(key) = key {
+            // No path has a NUL.
+            place.push(0);
+            place.extend_from_slice(key.as_bytes());
+        }
+        Place(place)
+    }
+}
+
+/// What an index knows of a session.
+#[derive(Debug, Clone)]
+pub struct Known {
+    /// Its number.
+    pub id: SourceId,
+    /// The stamp of its files then.
+    pub stamp: u64,
+    /// How much is known.
+    pub depth: Depth,
+    /// How many bytes of its tool outputs are not indexed.
+    pub cut_bytes: u64,
+    /// What a list shows.
+    pub card: Card,
+}
+
+/// What was learned of a session.
+#[derive(Debug, Clone)]
+pub struct Learned {
+    /// Where it is.
+    pub place: Place,
+    /// The stamp of its files before they were read.
+    pub stamp: u64,
+    /// How much was read.
+    pub depth: Depth,
+    /// What a list shows.
+    pub card: Card,
+    /// Its parts, if its text was read.
+    pub parts: Vec<Part>,
+}
+
+/// A part that matches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Match {
+    /// Its session.
+    pub source: SourceId,
+    /// Its record, by its number in file order.
+    pub record: u32,
+    /// Its number in the record.
+    pub part: u32,
+    /// The same for copies.
+    pub repeat: u64,
+    /// When it was written, in microseconds.
+    pub at: Option<i64>,
+    /// What it is.
+    pub labels: Labels,
+    /// How well it matches: less is better.
+    pub rank: f64,
+    /// Whether some of its text is not indexed.
+    pub is_cut: bool,
+}
+
+/// Keeps what is known of sessions. It is a cache: the logs are the truth.
+pub trait Index {
+    /// Everything that is known.
+    fn known(&self) -> Result<HashMap<Place, Known>>;
+
+    /// Stores what was learned of some sessions, all or nothing. What another process stored of the same files stays, if it is more.
+    fn store(&mut self, learned: Vec<Learned>) -> Result<()>;
+
+    /// Forgets sessions.
+    fn forget(&mut self, sources: &[SourceId]) -> Result<()>;
+
+    /// The newest parts of these sessions that match, at most `limit`. Regular expressions and titles are the archive's work.
+    fn search(&self, query: &Query, sources: &[SourceId], limit: usize) -> Result<Vec<Match>>;
+
+    /// Words that begin like this, the most frequent first.
+    fn words_like(&self, beginning: &str) -> Result<Vec<String>>;
+
+    /// Whether any part has this word.
+    fn has_word(&self, word: &str) -> Result<bool>;
+
+    /// Forgets everything.
+    fn clear(&mut self) -> Result<()>;
+
+    /// Makes the index smaller and faster after much was stored.
+    fn optimize(&mut self) -> Result<()>;
+}

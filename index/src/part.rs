@@ -1,0 +1,107 @@
+//! From a session to the rows of an index: the words of each part, and what filters ask for.
+
+use scrollback::session::Session;
+use scrollback::view::texts::{SearchText, SearchTexts, Standing, TextRole};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::query::{Label, Labels};
+use crate::words::{WordKind, each_word};
+
+/// Of a longer tool output only the beginning is indexed, unless everything is asked for: the rest is searched by reading it.
+pub(crate) const OUTPUT_LIMIT_BYTES: usize = 4 * 1024;
+
+/// One part of a record in an index.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// The record, by its number in file order.
+    pub record: u32,
+    /// The part, by its number in the record.
+    pub part: u32,
+    /// Whose text it is.
+    pub role: TextRole,
+    /// The tool that was called.
+    pub tool: Option<String>,
+    /// The files that are named, one per line.
+    pub files: Option<String>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// When it was written, in microseconds.
+    pub at: Option<i64>,
+    /// What it is.
+    pub labels: Labels,
+    /// The same for a copy in another session.
+    pub repeat: u64,
+    /// How many bytes of its text are not indexed.
+    pub cut_bytes: u64,
+    /// Its words, with spaces between them.
+    pub words: String,
+    /// The words that were split at capital letters, whole.
+    pub wholes: String,
+}
+
+/// Calls `add` for each part of a session.
+pub(crate) fn each_part(session: &Session, everything: bool, mut add: impl FnMut(Part)) -> scrollback::Result<()> {
+    let mut texts = SearchTexts::new(session);
+    for record in session.records() {
+        let standing = texts.standing(record);
+        for text in texts.of(record)? {
+            let at = record.at().map(|at| at.as_microsecond());
+            add(part(record.order() as u32, &record.id(), at, standing, text, everything));
+        }
+    }
+    Ok(())
+}
+
+fn part(record: u32, id: &str, at: Option<i64>, standing: Standing, text: SearchText, everything: bool) -> Part {
+    let is_cut = text.role == TextRole::Tool && !everything;
+    let indexed = if is_cut { beginning(&text.text) } else { &text.text };
+    let (mut words, mut wholes) = (String::with_capacity(indexed.len()), String::new());
+    each_word(indexed, |word| {
+        let column = if word.kind == WordKind::Whole { &mut wholes } else { &mut words };
+        column.push_str(word.text);
+        column.push(' ');
+    });
+    Part {
+        record,
+        part: text.part as u32,
+        role: text.role,
+        labels: labels(standing, &text),
+        repeat: repeat(id, at, &text),
+        cut_bytes: (text.text.len() - indexed.len()) as u64,
+        tool: text.tool,
+        files: (!text.files.is_empty()).then(|| text.files.join("\n")),
+        model: text.model,
+        at,
+        words,
+        wholes,
+    }
+}
+
+/// As much of a tool's output as is indexed, cut on a character.
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(OUTPUT_LIMIT_BYTES)]
+}
+
+/// What a part is, in the words of the filters.
+pub(crate) fn labels(standing: Standing, text: &SearchText) -> Labels {
+    let labels = [
+        (Label::Error, text.is_error),
+        (Label::Thinking, text.is_thinking),
+        (Label::Dead, standing.is_dead),
+        (Label::Sidechain, standing.is_sidechain),
+        (Label::Compacted, standing.is_compacted),
+    ];
+    labels.into_iter().filter(|(_, has)| *has).map(|(label, _)| label).collect()
+}
+
+/// The same for copies of a part: forks repeat the time and the text of a record, not always its id.
+pub(crate) fn repeat(id: &str, at: Option<i64>, text: &SearchText) -> u64 {
+    let mut repeat = Xxh3::new();
+    match at {
+        Some(at) => repeat.update(&at.to_le_bytes()),
+        None => repeat.update(id.as_bytes()),
+    }
+    repeat.update(&[text.role as u8]);
+    repeat.update(text.text.as_bytes());
+    repeat.digest()
+}

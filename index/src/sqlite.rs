@@ -1,0 +1,314 @@
+//! The index in a file of SQLite: words in FTS5 without their text, everything else in small tables.
+
+mod schema;
+mod statement;
+
+use std::path::{Path, PathBuf};
+
+use hashbrown::HashMap;
+use rusqlite::functions::FunctionFlags;
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params, params_from_iter};
+
+use crate::card::{Card, Depth};
+use crate::error::{Error, Result};
+use crate::index::{Index, Known, Learned, Match, Place, SourceId};
+use crate::part::Part;
+use crate::query::{Labels, Query};
+use crate::words::fold;
+
+/// How many words that begin alike are looked at to find one that was meant.
+const WORDS_LOOKED_AT: usize = 20_000;
+
+/// The index of a user, in one file.
+pub struct SqliteIndex {
+    connection: Connection,
+    path: PathBuf,
+    /// What was in its place and is no index, if anything was.
+    set_aside: Option<PathBuf>,
+}
+
+impl SqliteIndex {
+    /// Opens or makes the index. What is in its place and is none, or is damaged, is moved aside. `masking` is [`scrollback::redact::Redactor::fingerprint`] of the rules that its texts are masked
+    /// with: what was indexed with other rules is forgotten.
+    pub fn open(path: &Path, masking: u64) -> Result<SqliteIndex> {
+        schema::make_folder(path)?;
+        match SqliteIndex::open_as_it_is(path, masking) {
+            Err(error) if schema::is_unusable(&error) => {
+                let set_aside = Some(schema::move_aside(path)?);
+                Ok(SqliteIndex { set_aside, ..SqliteIndex::open_as_it_is(path, masking)? })
+            }
+            opened => opened,
+        }
+    }
+
+    fn open_as_it_is(path: &Path, masking: u64) -> Result<SqliteIndex> {
+        let mut index = SqliteIndex { connection: schema::connect(path)?, path: path.to_path_buf(), set_aside: None };
+        index.add_functions().map_err(|error| index.error(error))?;
+        index.check_masking(masking)?;
+        Ok(index)
+    }
+
+    /// What was in the place of the index and is none: it was moved here.
+    pub fn set_aside(&self) -> Option<&Path> {
+        self.set_aside.as_deref()
+    }
+
+    /// Moves a damaged index aside, so that the next one is made anew.
+    pub fn move_aside(path: &Path) -> Result<PathBuf> {
+        schema::move_aside(path)
+    }
+
+    /// Whether an error means that the index itself is damaged.
+    pub fn is_damaged(error: &Error) -> bool {
+        schema::is_unusable(error)
+    }
+
+    /// Filters compare as the scan does.
+    fn add_functions(&self) -> rusqlite::Result<()> {
+        let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+        let add = |name: &str, compare: fn(&str, &str) -> bool| {
+            self.connection.create_scalar_function(name, 2, flags, move |arguments| {
+                Ok(compare(arguments.get_raw(0).as_str()?, arguments.get_raw(1).as_str()?))
+            })
+        };
+        add("has_piece", |name, piece| fold(name).contains(piece))?;
+        add("has_beginning", |name, beginning| fold(name).starts_with(beginning))?;
+        add("is_folded", |name, folded| fold(name) == folded)
+    }
+
+    fn check_masking(&mut self, masking: u64) -> Result<()> {
+        let known = self
+            .connection
+            .query_row("select value from facts where name = 'masking'", [], |row| row.get::<_, i64>(0))
+            .optional()
+            .map_err(|error| self.error(error))?;
+        if known == Some(masking as i64) {
+            return Ok(());
+        }
+        if known.is_some() {
+            self.clear()?;
+        }
+        let set = "insert or replace into facts values ('masking', ?1)";
+        self.connection.execute(set, [masking as i64]).map(drop).map_err(|error| self.error(error))
+    }
+
+    fn error(&self, source: rusqlite::Error) -> Error {
+        Error::Database { path: self.path.clone(), source }
+    }
+
+    fn begin(&mut self) -> Result<Transaction<'_>> {
+        let path = self.path.clone();
+        self.connection
+            .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)
+            .map_err(|source| Error::Database { path, source })
+    }
+
+    fn read_known(&self) -> rusqlite::Result<HashMap<Place, Known>> {
+        let mut statement =
+            self.connection.prepare_cached("select id, place, stamp, depth, cut_bytes, card from sources")?;
+        let mut rows = statement.query([])?;
+        let mut known = HashMap::new();
+        while let Some(row) = rows.next()? {
+            let (depth, card) = (Depth::from_number(row.get(3)?), row.get_ref(5)?.as_bytes()?);
+            // What cannot be read is as unknown as what is not there.
+            let (Some(depth), Ok(card)) = (depth, serde_json::from_slice::<Card>(card)) else { continue };
+            let (id, stamp, cut_bytes) = (SourceId(row.get(0)?), row.get::<_, i64>(2)? as u64, row.get::<_, i64>(4)?);
+            let cut_bytes = u64::try_from(cut_bytes).unwrap_or(0);
+            known.insert(Place(row.get(1)?), Known { id, stamp, depth, cut_bytes, card });
+        }
+        Ok(known)
+    }
+
+    fn matches(&self, query: &Query, sources: &[SourceId], limit: usize) -> rusqlite::Result<Vec<Match>> {
+        let mut statement = statement::of(query);
+        let mut conditions: Vec<String> = statement.condition.take().into_iter().collect();
+        let values = &mut statement.values;
+        if !self.is_every_source(sources)? {
+            let ids: Vec<i64> = sources.iter().map(|source| source.0).collect();
+            values.push(serde_json::json!(ids).to_string().into());
+            conditions.push(format!("p.source in (select value from json_each(?{}))", values.len()));
+        }
+        let columns = "p.source, p.record, p.part, p.repeat, p.at, p.labels, p.cut_bytes";
+        let sql = match statement.words {
+            Some(words) => {
+                values.push(words.into());
+                conditions.push(format!("words match ?{}", values.len()));
+                format!(
+                    "select {columns}, words.rank from words join parts p on p.id = words.rowid where {} \
+                     order by words.rowid desc limit {limit}",
+                    conditions.join(" and ")
+                )
+            }
+            None => {
+                conditions.push("true".to_owned());
+                let all = conditions.join(" and ");
+                format!("select {columns}, 0.0 from parts p where {all} order by p.id desc limit {limit}")
+            }
+        };
+        let mut found = self.connection.prepare(&sql)?;
+        let rows = found.query_map(params_from_iter(&*values), |row| {
+            Ok(Match {
+                source: SourceId(row.get(0)?),
+                record: row.get(1)?,
+                part: row.get(2)?,
+                repeat: row.get::<_, i64>(3)? as u64,
+                at: row.get(4)?,
+                labels: Labels::from_bits(row.get(5)?),
+                is_cut: row.get::<_, i64>(6)? > 0,
+                rank: row.get(7)?,
+            })
+        })?;
+        rows.collect()
+    }
+
+    /// Whether these are all sessions that have text: then none needs to be excluded.
+    fn is_every_source(&self, sources: &[SourceId]) -> rusqlite::Result<bool> {
+        let mut statement = self.connection.prepare_cached("select count(*) from sources where depth >= ?1")?;
+        let count: i64 = statement.query_row([Depth::Text as i64], |row| row.get(0))?;
+        Ok(usize::try_from(count).is_ok_and(|count| count == sources.len()))
+    }
+}
+
+impl Index for SqliteIndex {
+    fn known(&self) -> Result<HashMap<Place, Known>> {
+        self.read_known().map_err(|error| self.error(error))
+    }
+
+    fn store(&mut self, learned: Vec<Learned>) -> Result<()> {
+        let path = self.path.clone();
+        let transaction = self.begin()?;
+        let stored = learned.into_iter().try_for_each(|learned| store(&transaction, learned));
+        stored.and_then(|()| transaction.commit()).map_err(|source| Error::Database { path, source })
+    }
+
+    fn forget(&mut self, sources: &[SourceId]) -> Result<()> {
+        let path = self.path.clone();
+        let transaction = self.begin()?;
+        let forgotten = sources.iter().try_for_each(|source| {
+            forget_parts(&transaction, *source)?;
+            transaction.execute("delete from sources where id = ?1", [source.0]).map(drop)
+        });
+        forgotten.and_then(|()| transaction.commit()).map_err(|source| Error::Database { path, source })
+    }
+
+    fn search(&self, query: &Query, sources: &[SourceId], limit: usize) -> Result<Vec<Match>> {
+        self.matches(query, sources, limit).map_err(|error| self.error(error))
+    }
+
+    fn words_like(&self, beginning: &str) -> Result<Vec<String>> {
+        let read = || {
+            let sql = "select term from vocabulary where term >= ?1 and term < ?1 || char(1114111) order by doc desc limit ?2";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let words = statement.query_map(params![beginning, WORDS_LOOKED_AT as i64], |row| row.get(0))?;
+            words.collect::<rusqlite::Result<Vec<String>>>()
+        };
+        read().map_err(|error| self.error(error))
+    }
+
+    fn has_word(&self, word: &str) -> Result<bool> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached("select 1 from vocabulary where term = ?1")?;
+            statement.exists([word])
+        };
+        read().map_err(|error| self.error(error))
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        let path = self.path.clone();
+        let transaction = self.begin()?;
+        let clear = "delete from parts; delete from sources; delete from names; insert into words(words) values ('delete-all');";
+        let cleared = transaction.execute_batch(clear).and_then(|()| transaction.commit());
+        cleared.map_err(|source| Error::Database { path, source })
+    }
+
+    fn optimize(&mut self) -> Result<()> {
+        let optimize = "insert into words(words) values ('optimize'); pragma wal_checkpoint(truncate);";
+        self.connection.execute_batch(optimize).map_err(|error| self.error(error))
+    }
+}
+
+fn store(transaction: &Transaction<'_>, learned: Learned) -> rusqlite::Result<()> {
+    let Learned { place, stamp, depth, card, parts } = learned;
+    let known = {
+        let mut statement = transaction.prepare_cached("select id, stamp, depth from sources where place = ?1")?;
+        statement
+            .query_row([&place.0], |row| {
+                Ok((SourceId(row.get(0)?), row.get::<_, i64>(1)? as u64, row.get::<_, i64>(2)?))
+            })
+            .optional()?
+    };
+    if let Some((id, known_stamp, known_depth)) = known {
+        if known_stamp == stamp && known_depth >= depth as i64 {
+            return Ok(());
+        }
+        forget_parts(transaction, id)?;
+    }
+    let card = serde_json::to_vec(&card).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    let cut_bytes: u64 = parts.iter().map(|part| part.cut_bytes).sum();
+    let sql = "insert into sources(place, stamp, depth, cut_bytes, card) values (?1, ?2, ?3, ?4, ?5)
+        on conflict(place) do update set stamp = ?2, depth = ?3, cut_bytes = ?4, card = ?5 returning id";
+    let values = params![place.0, stamp as i64, depth as i64, cut_bytes as i64, card];
+    let source = SourceId(transaction.prepare_cached(sql)?.query_row(values, |row| row.get(0))?);
+    let mut names = Names { transaction, known: HashMap::new() };
+    let mut row = transaction.prepare_cached(
+        "insert into parts(source, record, part, role, tool, files, model, at, labels, repeat, cut_bytes)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?;
+    let mut words = transaction.prepare_cached("insert into words(rowid, split, whole) values (?1, ?2, ?3)")?;
+    for part in parts {
+        store_part(transaction, source, &part, &mut names, &mut row, &mut words)?;
+    }
+    Ok(())
+}
+
+fn store_part(
+    transaction: &Transaction<'_>,
+    source: SourceId,
+    part: &Part,
+    names: &mut Names<'_>,
+    row: &mut CachedStatement<'_>,
+    words: &mut CachedStatement<'_>,
+) -> rusqlite::Result<()> {
+    let (tool, files, model) =
+        (names.id(part.tool.as_deref())?, names.id(part.files.as_deref())?, names.id(part.model.as_deref())?);
+    row.execute(params![
+        source.0,
+        part.record,
+        part.part,
+        part.role as i64,
+        tool,
+        files,
+        model,
+        part.at,
+        part.labels.bits(),
+        part.repeat as i64,
+        part.cut_bytes as i64,
+    ])?;
+    words.execute(params![transaction.last_insert_rowid(), part.words, part.wholes]).map(drop)
+}
+
+fn forget_parts(transaction: &Transaction<'_>, source: SourceId) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("delete from words where rowid in (select id from parts where source = ?1)")?
+        .execute([source.0])?;
+    transaction.prepare_cached("delete from parts where source = ?1")?.execute([source.0]).map(drop)
+}
+
+/// The numbers of names: tools, models and files repeat.
+struct Names<'t> {
+    transaction: &'t Transaction<'t>,
+    known: HashMap<String, i64>,
+}
+
+impl Names<'_> {
+    fn id(&mut self, name: Option<&str>) -> rusqlite::Result<Option<i64>> {
+        let Some(name) = name else { return Ok(None) };
+        if let Some(id) = self.known.get(name) {
+            return Ok(Some(*id));
+        }
+        let sql = "insert into names(name) values (?1) on conflict(name) do update set name = name returning id";
+        let id = self.transaction.prepare_cached(sql)?.query_row([name], |row| row.get(0))?;
+        self.known.insert(name.to_owned(), id);
+        Ok(Some(id))
+    }
+}

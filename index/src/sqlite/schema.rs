@@ -1,0 +1,147 @@
+//! The tables of the index, their version, and opening what may be something else.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::{Error, Result};
+
+/// Says that a database is this index: the bytes "scrl".
+const APPLICATION_ID: i64 = 0x7363_726c;
+
+/// Changes with every change of the tables.
+const VERSION: i64 = 1;
+
+/// How long a process waits for another one that writes.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// Words are split by us (`words.rs`), so the tokenizer only separates at spaces. The text itself is not stored: a hit knows its place.
+const TABLES: &str = "
+create table facts(name text primary key, value integer not null) without rowid;
+create table sources(
+    id integer primary key,
+    place blob not null unique,
+    stamp integer not null,
+    depth integer not null,
+    cut_bytes integer not null,
+    card blob not null
+);
+create table names(id integer primary key, name text not null unique);
+create table parts(
+    id integer primary key,
+    source integer not null,
+    record integer not null,
+    part integer not null,
+    role integer not null,
+    tool integer,
+    files integer,
+    model integer,
+    at integer,
+    labels integer not null,
+    repeat integer not null,
+    cut_bytes integer not null
+);
+create index parts_of_source on parts(source);
+create virtual table words using fts5(split, whole, content='', contentless_delete=1, tokenize='ascii');
+create virtual table vocabulary using fts5vocab(words, row);
+";
+
+/// Makes the folder of an index, for its owner only.
+pub(super) fn make_folder(path: &Path) -> Result<()> {
+    if let Some(folder) = path.parent() {
+        private_folder(folder).map_err(|source| Error::Io { path: folder.to_path_buf(), source })?;
+    }
+    Ok(())
+}
+
+/// Opens the index, or makes it.
+pub(super) fn connect(path: &Path) -> Result<Connection> {
+    let database = |source| Error::Database { path: path.to_path_buf(), source };
+    private_file(path).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(path, flags).map_err(database)?;
+    connection.busy_timeout(BUSY).map_err(database)?;
+    prepare(&connection, path).map(|()| connection)
+}
+
+fn prepare(connection: &Connection, path: &Path) -> Result<()> {
+    let database = |source| Error::Database { path: path.to_path_buf(), source };
+    let number = |pragma: &str| connection.query_row(&format!("pragma {pragma}"), [], |row| row.get::<_, i64>(0));
+    // Readers do not wait for a writer. Where memory cannot be shared (network file systems), SQLite keeps its other way.
+    connection
+        .execute_batch("pragma journal_mode = wal; pragma synchronous = normal; pragma temp_store = memory; pragma cache_size = -65536;")
+        .map_err(database)?;
+    match (number("application_id").map_err(database)?, number("user_version").map_err(database)?) {
+        (APPLICATION_ID, VERSION) => Ok(()),
+        (APPLICATION_ID, newer) if newer > VERSION => Err(Error::Newer(path.to_path_buf())),
+        (0, 0) if is_empty(connection).map_err(database)? => {
+            let make = format!(
+                "begin immediate; {TABLES} pragma application_id = {APPLICATION_ID}; pragma user_version = {VERSION}; commit;"
+            );
+            match connection.execute_batch(&make) {
+                Ok(()) => Ok(()),
+                // Another process made it in the meantime.
+                Err(_) if number("user_version").map_err(database)? == VERSION => {
+                    connection.execute_batch("rollback;").map_err(database)
+                }
+                Err(error) => Err(database(error)),
+            }
+        }
+        // An older version, or another program's database.
+        _ => Err(database(rusqlite::Error::InvalidQuery)),
+    }
+}
+
+fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("select count(*) from sqlite_master", [], |row| Ok(row.get::<_, i64>(0)? == 0))
+}
+
+/// Whether the file itself is the reason: another program's, an older version's, or damaged.
+pub(super) fn is_unusable(error: &Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
+    match error {
+        Error::Database { source: rusqlite::Error::InvalidQuery, .. } => true,
+        // Tables that are missing, or whose own tables are damaged, are errors without a code.
+        Error::Database { source, .. } => {
+            matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase | Unknown))
+        }
+        _ => false,
+    }
+}
+
+/// Moves what is in the place of the index aside: it may be somebody's.
+pub(super) fn move_aside(path: &Path) -> Result<PathBuf> {
+    let name = |number: usize| path.with_extension(format!("db.set-aside-{number}"));
+    let aside = (1..).map(name).find(|name| !name.exists()).unwrap_or_else(|| name(0));
+    fs::rename(path, &aside).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
+    for ending in ["db-wal", "db-shm"] {
+        // They belong to the database that was moved, and would damage the new one.
+        drop(fs::remove_file(path.with_extension(ending)));
+    }
+    Ok(aside)
+}
+
+fn private_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt;
+        builder.mode(0o700);
+    }
+    builder.create(folder)
+}
+
+/// Makes the file if it is not there: SQLite itself would let others read it.
+fn private_file(path: &Path) -> std::io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        options.mode(0o600);
+    }
+    options.open(path).map(drop)
+}

@@ -1,0 +1,296 @@
+//! The texts of a session that can be searched: each part of each record, on every branch, and where it stands.
+
+use std::borrow::Cow;
+
+use hashbrown::HashMap;
+use serde_json::Value;
+
+use crate::model::error::Result;
+use crate::model::message::{Part, ToolPart};
+use crate::model::named_enum;
+use crate::model::record::{Body, Content, Display, Kind, Outcome, RecordId, ToolResult};
+use crate::session::tree::NodeIx;
+use crate::session::{RecordRef, Session};
+use crate::view::conversation::Conversation;
+use crate::view::tool_view::{Changes, PATHS, ToolView, attached_name, result_text, text};
+
+named_enum! {
+    /// Whose text it is.
+    TextRole {
+        /// A person's.
+        User = "user",
+        /// The model's: an answer, a thought, the input of a tool.
+        Assistant = "assistant",
+        /// A tool's output.
+        Tool = "tool",
+        /// The agent's: notices, context, summaries.
+        System = "system",
+    }
+}
+
+/// One text of a record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchText {
+    /// Its number in the record: first the parts, then the results of tools.
+    pub part: usize,
+    /// Whose text it is.
+    pub role: TextRole,
+    /// The tool that was called.
+    pub tool: Option<String>,
+    /// The files that the call names, or that are attached.
+    pub files: Vec<String>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// Whether a tool failed, or the agent reports a failure.
+    pub is_error: bool,
+    /// Whether it is a thought of the model.
+    pub is_thinking: bool,
+    /// The text.
+    pub text: String,
+}
+
+/// Where a record stands in its session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// It is on no branch that the conversation continues from.
+    pub is_dead: bool,
+    /// It belongs to a side conversation, or the session is a sub-agent's.
+    pub is_sidechain: bool,
+    /// The model no longer sees it: a compaction has replaced it.
+    pub is_compacted: bool,
+}
+
+/// The searchable texts of a session.
+pub struct SearchTexts<'s> {
+    session: &'s Session,
+    /// What is known of each record, in file order.
+    records: Vec<RecordStanding>,
+    /// The calls of the records that were asked for last: results follow their calls.
+    calls: HashMap<String, CallFacts>,
+    is_sub_agent: bool,
+}
+
+#[derive(Clone, Copy, Default)]
+struct RecordStanding {
+    is_on_branch: bool,
+    is_compacted: bool,
+    /// The first record of its message.
+    message: NodeIx,
+}
+
+#[derive(Clone)]
+struct CallFacts {
+    tool: String,
+    files: Vec<String>,
+}
+
+/// More calls are not remembered at once: a result whose call is forgotten reads it again.
+const CALLS_KEPT: usize = 4096;
+
+impl<'s> SearchTexts<'s> {
+    /// Finds out where each record stands. Bodies are read when a record is asked for.
+    pub fn new(session: &'s Session) -> SearchTexts<'s> {
+        let mut records = vec![RecordStanding::default(); session.records().len()];
+        for record in session.records() {
+            // A parent that stands later in the file is not known yet: then the record is a message of its own.
+            let parent = record.parent().filter(|parent| parent.node < record.node && !begins_message(record));
+            records[record.order()].message = parent
+                .filter(|parent| !begins_message(*parent))
+                .map_or(record.node, |parent| records[parent.order()].message);
+        }
+        if let Some(head) = session.head() {
+            let branch = session.branch(head);
+            let compaction = branch.records.iter().rposition(|record| record.kind() == Kind::Compaction);
+            for (at, record) in branch.records.iter().enumerate() {
+                let standing = &mut records[record.order()];
+                (standing.is_on_branch, standing.is_compacted) = (true, compaction.is_some_and(|last| at < last));
+            }
+            let conversation = Conversation::new(&branch);
+            for message in 0..conversation.len() {
+                let first = conversation.first(message).node;
+                conversation.records(message).for_each(|record| records[record.order()].message = first);
+            }
+        }
+        let is_sub_agent = session.parent_session().is_some();
+        SearchTexts { session, records, calls: HashMap::new(), is_sub_agent }
+    }
+
+    /// Where a record stands.
+    pub fn standing(&self, record: RecordRef<'_>) -> Standing {
+        let known = self.records.get(record.order()).copied().unwrap_or_default();
+        let is_sidechain = self.is_sub_agent || record.is_sidechain();
+        Standing {
+            is_dead: !known.is_on_branch && !record.is_sidechain() && !record.is_side(),
+            is_sidechain,
+            is_compacted: known.is_compacted,
+        }
+    }
+
+    /// The message that a record belongs to, by its first record.
+    pub fn message(&self, record: RecordRef<'_>) -> RecordId {
+        let first = self.records.get(record.order()).map_or(record.node, |known| known.message);
+        RecordId(self.session.at(first).id().into_owned())
+    }
+
+    /// The texts of a record.
+    pub fn of(&mut self, record: RecordRef<'s>) -> Result<Vec<SearchText>> {
+        let body = record.body()?;
+        let mut texts = Vec::new();
+        match &body {
+            Body::User(content) => self.content(record, content, TextRole::User, &mut texts)?,
+            Body::Assistant(content) => self.content(record, content, TextRole::Assistant, &mut texts)?,
+            Body::ToolResult(content) => self.content(record, content, TextRole::Tool, &mut texts)?,
+            Body::System(content) | Body::Attachment(content) => {
+                self.content(record, content, TextRole::System, &mut texts)?;
+            }
+            Body::Compaction(compaction) => {
+                texts.extend(compaction.summary.as_deref().map(|summary| plain(0, TextRole::System, summary)));
+            }
+            Body::Rewind(rewind) => {
+                texts.extend(rewind.reason.as_deref().map(|reason| plain(0, TextRole::System, reason)));
+            }
+            Body::Title(_) | Body::Snapshot(_) | Body::Restore(_) | Body::Header(_) | Body::Other(_) => {}
+        }
+        texts.retain(|text| !text.text.trim().is_empty());
+        Ok(texts)
+    }
+
+    fn content(
+        &mut self,
+        record: RecordRef<'s>,
+        content: &Content,
+        role: TextRole,
+        texts: &mut Vec<SearchText>,
+    ) -> Result<()> {
+        let is_error = content.error.is_some() || record.is_failure();
+        let speech =
+            |part: usize, text: &str| SearchText { model: content.model.clone(), is_error, ..plain(part, role, text) };
+        if let Some(display) = &content.display {
+            // What people see of it, and what they typed.
+            texts.push(speech(0, &displayed(display)));
+        }
+        for (at, part) in content.parts.iter().enumerate() {
+            match part {
+                Part::Text(_) if content.display.is_some() && content.parts.len() == 1 => {}
+                Part::Text(text) => texts.push(speech(at, &text.text)),
+                Part::Reasoning(thought) => {
+                    texts.push(SearchText { is_thinking: true, ..speech(at, &thought.text) });
+                }
+                Part::File(_) => {
+                    let name = attached_name(&content.parts, at);
+                    texts.push(SearchText { files: vec![name.to_owned()], ..speech(at, name) });
+                }
+                Part::SourceUrl(source) => {
+                    let text = format!("{}\n{}", source.title.as_deref().unwrap_or_default(), source.url);
+                    texts.push(speech(at, &text));
+                }
+                Part::Tool(call) => self.call(at, call, &speech, texts),
+                _ => {}
+            }
+        }
+        for (at, result) in content.results.iter().enumerate() {
+            let part = content.parts.len() + at;
+            let facts = self.call_of(record, result)?;
+            texts.push(SearchText {
+                tool: result.name.clone().or_else(|| facts.as_ref().map(|facts| facts.tool.clone())),
+                files: facts.map(|facts| facts.files).unwrap_or_default(),
+                is_error: result.outcome != Outcome::Done,
+                ..plain(part, TextRole::Tool, &output_text(result))
+            });
+        }
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        at: usize,
+        call: &ToolPart,
+        speech: &impl Fn(usize, &str) -> SearchText,
+        texts: &mut Vec<SearchText>,
+    ) {
+        let facts = CallFacts { tool: call.name.clone(), files: named_files(call) };
+        if self.calls.len() >= CALLS_KEPT {
+            self.calls.clear();
+        }
+        self.calls.insert(call.call_id.clone(), facts.clone());
+        let input = call.input().map(strings).unwrap_or_default();
+        texts.push(SearchText { tool: Some(facts.tool), files: facts.files, ..speech(at, &input) });
+    }
+
+    /// What is known of the call that a result answers, which another record made.
+    fn call_of(&mut self, record: RecordRef<'s>, result: &ToolResult) -> Result<Option<CallFacts>> {
+        if let Some(known) = self.calls.get(&result.call_id) {
+            return Ok(Some(known.clone()));
+        }
+        let callers = self.session.derived.keys.callers.get(&record.node);
+        for caller in callers.into_iter().flatten() {
+            let body = self.session.at(*caller).body()?;
+            let calls = body.content().into_iter().flat_map(|content| &content.parts).filter_map(Part::as_call);
+            for call in calls.filter(|call| call.call_id == result.call_id) {
+                return Ok(Some(CallFacts { tool: call.name.clone(), files: named_files(call) }));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether a record is the first of a message, whatever came before it.
+fn begins_message(record: RecordRef<'_>) -> bool {
+    match record.kind() {
+        Kind::User | Kind::Header => true,
+        Kind::System => !record.is_failure(),
+        Kind::Assistant => record.is_message(),
+        _ => false,
+    }
+}
+
+fn plain(part: usize, role: TextRole, text: &str) -> SearchText {
+    let text = text.to_owned();
+    SearchText { part, role, tool: None, files: Vec::new(), model: None, is_error: false, is_thinking: false, text }
+}
+
+/// Everything that a display shows.
+fn displayed(display: &Display) -> Cow<'_, str> {
+    match display {
+        Display::Shell { text, output, .. } => format!("{text}\n{output}").into(),
+        Display::Output { text, errors } => format!("{text}\n{errors}").into(),
+        display => display.text().into(),
+    }
+}
+
+fn output_text(result: &ToolResult) -> Cow<'_, str> {
+    match &result.outcome {
+        Outcome::Failed(why) if !why.is_empty() => why.as_str().into(),
+        Outcome::Denied(Some(why)) if !why.is_empty() => why.as_str().into(),
+        Outcome::Done | Outcome::Failed(_) | Outcome::Denied(_) => result_text(&result.output),
+    }
+}
+
+/// The files that a call names.
+fn named_files(call: &ToolPart) -> Vec<String> {
+    if let Some(path) = call.input().and_then(Value::as_object).and_then(|input| text(input, PATHS)) {
+        return vec![path.to_owned()];
+    }
+    match ToolView::of(call) {
+        ToolView::Change(Changes { files, .. }) => files.iter().map(|file| file.path.to_owned()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Every string of a value, one per line.
+fn strings(value: &Value) -> String {
+    let mut text = String::new();
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::String(string) => {
+                text.push_str(string);
+                text.push('\n');
+            }
+            Value::Array(items) => left.extend(items.iter().rev()),
+            Value::Object(fields) => left.extend(fields.values().rev()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    text
+}
