@@ -66,17 +66,19 @@ impl Archive {
             listing::Depth::Whole => Depth::Whole,
         };
         let known = self.known();
+        let mut cards = self.ask(|index| index.cards()).unwrap_or_default();
         let projects = Projects::default();
         let (mut sessions, mut unknown) = (Vec::new(), Vec::new());
         for source in sources {
             let stamp = self.index.as_ref().and_then(|_| source.stamp());
-            match known.get(&Place::of(&source)) {
-                Some(card) if Some(card.stamp) == stamp && card.depth >= needed => {
-                    let row = card.card.clone().into_row(&projects, self.places.mask.as_deref());
-                    sessions.push((row, source));
+            let known =
+                known.get(&Place::of(&source)).filter(|known| Some(known.stamp) == stamp && known.depth >= needed);
+            match known.and_then(|known| cards.remove(&known.id)) {
+                Some(card) => {
+                    sessions.push((card.into_row(&projects, self.places.mask.as_deref()), source));
                     on_described();
                 }
-                _ => unknown.push((stamp, source)),
+                None => unknown.push((stamp, source)),
             }
         }
         let stamps: HashMap<Place, Option<u64>> =
@@ -103,6 +105,9 @@ impl Archive {
     pub fn complete(&mut self, sessions: &mut [(SessionRow, Source)]) -> Vec<ReadError> {
         if self.index.is_none() {
             return self.places.complete(sessions, self.now);
+        }
+        if sessions.iter().all(|(row, _)| listing::is_known_whole(row)) {
+            return Vec::new();
         }
         let known = self.known();
         let is_searched =

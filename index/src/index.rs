@@ -42,7 +42,7 @@ impl Place {
 }
 
 /// What an index knows of a session.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Known {
     /// Its number.
     pub id: SourceId,
@@ -52,8 +52,6 @@ pub struct Known {
     pub depth: Depth,
     /// How many bytes of its tool outputs are not indexed.
     pub cut_bytes: u64,
-    /// What a list shows.
-    pub card: Card,
 }
 
 /// What was learned of a session.
@@ -94,8 +92,11 @@ pub struct Match {
 
 /// Keeps what is known of sessions. It is a cache: the logs are the truth.
 pub trait Index {
-    /// Everything that is known.
+    /// Every session that is known.
     fn known(&self) -> Result<HashMap<Place, Known>>;
+
+    /// What a list shows of each.
+    fn cards(&self) -> Result<HashMap<SourceId, Card>>;
 
     /// Stores what was learned of some sessions, all or nothing. What another process stored of the same files stays, if it is more.
     fn store(&mut self, learned: Vec<Learned>) -> Result<()>;

@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use memchr::memmem;
 use rayon::prelude::*;
 use scrollback::Source;
+use scrollback::model::regular_file::{self, Links};
 use scrollback::model::{RecordId, SessionId};
 use scrollback::session::{RecordRef, Session};
 use scrollback::view::SessionRow;
@@ -33,6 +34,9 @@ const MATCHES: usize = 5_000;
 
 /// How many long tool outputs are read beyond what is indexed of them, in bytes, before an answer is late.
 const CUT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A larger file is not looked at as a whole before it is read as a session.
+const LOOKED_AT_BYTES: u64 = 256 * 1024 * 1024;
 
 /// How wide a snippet is, in characters.
 const SNIPPET_CHARS: usize = 160;
@@ -362,7 +366,7 @@ impl<'a> Asked<'a> {
 
 /// Whether the words could be in a file: a look at its bytes costs a fraction of reading it as a session.
 fn may_have(source: &Source, words: &[&str]) -> bool {
-    let Ok(mut bytes) = std::fs::read(&source.path) else { return true };
+    let Ok(mut bytes) = regular_file::read(&source.path, LOOKED_AT_BYTES, Links::Follow) else { return true };
     // What is compressed, in a database, or written in escapes cannot be seen.
     let is_plain = bytes.first() == Some(&b'{') && memmem::find(&bytes, b"\\u").is_none();
     if !is_plain {

@@ -6,6 +6,7 @@ mod statement;
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
+use rayon::prelude::*;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params, params_from_iter};
 
@@ -104,19 +105,23 @@ impl SqliteIndex {
     }
 
     fn read_known(&self) -> rusqlite::Result<HashMap<Place, Known>> {
-        let mut statement =
-            self.connection.prepare_cached("select id, place, stamp, depth, cut_bytes, card from sources")?;
+        let mut statement = self.connection.prepare_cached("select id, place, stamp, depth, cut_bytes from sources")?;
         let mut rows = statement.query([])?;
         let mut known = HashMap::new();
         while let Some(row) = rows.next()? {
-            let (depth, card) = (Depth::from_number(row.get(3)?), row.get_ref(5)?.as_bytes()?);
             // What cannot be read is as unknown as what is not there.
-            let (Some(depth), Ok(card)) = (depth, serde_json::from_slice::<Card>(card)) else { continue };
+            let Some(depth) = Depth::from_number(row.get(3)?) else { continue };
             let (id, stamp, cut_bytes) = (SourceId(row.get(0)?), row.get::<_, i64>(2)? as u64, row.get::<_, i64>(4)?);
             let cut_bytes = u64::try_from(cut_bytes).unwrap_or(0);
-            known.insert(Place(row.get(1)?), Known { id, stamp, depth, cut_bytes, card });
+            known.insert(Place(row.get(1)?), Known { id, stamp, depth, cut_bytes });
         }
         Ok(known)
+    }
+
+    fn read_cards(&self) -> rusqlite::Result<Vec<(SourceId, Vec<u8>)>> {
+        let mut statement = self.connection.prepare_cached("select id, card from sources")?;
+        let cards = statement.query_map([], |row| Ok((SourceId(row.get(0)?), row.get(1)?)))?;
+        cards.collect()
     }
 
     fn matches(&self, query: &Query, sources: &[SourceId], limit: usize) -> rusqlite::Result<Vec<Match>> {
@@ -172,6 +177,12 @@ impl SqliteIndex {
 impl Index for SqliteIndex {
     fn known(&self) -> Result<HashMap<Place, Known>> {
         self.read_known().map_err(|error| self.error(error))
+    }
+
+    fn cards(&self) -> Result<HashMap<SourceId, Card>> {
+        let cards = self.read_cards().map_err(|error| self.error(error))?;
+        let parse = |(id, card): (SourceId, Vec<u8>)| Some((id, serde_json::from_slice::<Card>(&card).ok()?));
+        Ok(cards.into_par_iter().filter_map(parse).collect::<Vec<_>>().into_iter().collect())
     }
 
     fn store(&mut self, learned: Vec<Learned>) -> Result<()> {

@@ -31,7 +31,7 @@ fn now() -> Timestamp {
 fn line(session: &str, id: &str, parent: Option<&str>, minute: u32, message: Value) -> String {
     let kind = if message["role"] == "assistant" { "assistant" } else { "user" };
     json!({
-        "type": kind, "uuid": id, "parentUuid": parent, "sessionId": session, "cwd": "/work/tides", "gitBranch": "main",
+        "type": kind, "uuid": id, "parentUuid": parent, "sessionId": session, "cwd": "/gone/tides", "gitBranch": "main",
         "timestamp": format!("2026-11-14T10:{minute:02}:00.000Z"), "version": "2.1.0", "isSidechain": false,
         "message": message,
     })
@@ -65,7 +65,7 @@ impl Machine {
     }
 
     fn projects(&self) -> PathBuf {
-        self.folder.path().join(".claude/projects/-work-tides")
+        self.folder.path().join(".claude/projects/-gone-tides")
     }
 
     fn session(&self, name: &str) -> PathBuf {

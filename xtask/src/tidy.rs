@@ -37,13 +37,16 @@ const DELETING: &[(&str, &str)] = &[
 ];
 /// The door to the files of a project, which only undo opens: it deletes and writes there as its plan says.
 const WORKTREE: &str = "lib/src/disk/worktree.rs";
-/// The disk, what deletes its own unfinished files, what empties the trash, and the door to a project.
+/// The index is a file of SQLite: it is made private, and moved aside if it is damaged.
+const INDEX: &str = "index/src/sqlite/schema.rs";
+/// The disk, what deletes its own unfinished files, what empties the trash, the door to a project, and the index.
 const DELETERS: &[&str] = &[
     "lib/src/disk/mod.rs",
     "lib/src/disk/replace.rs",
     "lib/src/write/fork.rs",
     "lib/src/write/trash/empty.rs",
     WORKTREE,
+    INDEX,
 ];
 
 /// Calls that write to disk. `disk/` creates files that only their owner can read.
@@ -61,8 +64,8 @@ const WRITING: &[(&str, &str)] = &[
     ("create_dir_all", "only `disk/` creates folders"),
     ("set_permissions", "only `disk/` sets permissions"),
 ];
-/// The disk; the demo, which is not private; the door for reading, which opens files for nothing else; and the door to a project.
-const WRITERS: &[&str] = &["lib/src/disk/mod.rs", "cli/src/demo.rs", READER, WORKTREE];
+/// The disk; the demo, which is not private; the door for reading, which opens files for nothing else; the door to a project; and the index.
+const WRITERS: &[&str] = &["lib/src/disk/mod.rs", "cli/src/demo.rs", READER, WORKTREE, INDEX];
 
 /// Calls that open or read a file by its name, whatever it is: a pipe waits, a device never ends.
 const READING: &[(&str, &str)] = &[
