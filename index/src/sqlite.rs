@@ -118,9 +118,9 @@ impl SqliteIndex {
         Ok(known)
     }
 
-    fn read_cards(&self) -> rusqlite::Result<Vec<(SourceId, Vec<u8>)>> {
-        let mut statement = self.connection.prepare_cached("select id, card from sources")?;
-        let cards = statement.query_map([], |row| Ok((SourceId(row.get(0)?), row.get(1)?)))?;
+    fn read_cards(&self) -> rusqlite::Result<Vec<(SourceId, Vec<u8>, Vec<u8>)>> {
+        let mut statement = self.connection.prepare_cached("select id, card, requests from sources")?;
+        let cards = statement.query_map([], |row| Ok((SourceId(row.get(0)?), row.get(1)?, row.get(2)?)))?;
         cards.collect()
     }
 
@@ -181,8 +181,8 @@ impl Index for SqliteIndex {
 
     fn cards(&self) -> Result<HashMap<SourceId, Card>> {
         let cards = self.read_cards().map_err(|error| self.error(error))?;
-        let parse = |(id, card): (SourceId, Vec<u8>)| Some((id, serde_json::from_slice::<Card>(&card).ok()?));
-        Ok(cards.into_par_iter().filter_map(parse).collect::<Vec<_>>().into_iter().collect())
+        let read = |(id, card, requests): (SourceId, Vec<u8>, Vec<u8>)| Some((id, Card::from_bytes(&card, &requests)?));
+        Ok(cards.into_par_iter().filter_map(read).collect::<Vec<_>>().into_iter().collect())
     }
 
     fn store(&mut self, learned: Vec<Learned>) -> Result<()> {
@@ -254,11 +254,11 @@ fn store(transaction: &Transaction<'_>, learned: Learned) -> rusqlite::Result<()
         }
         forget_parts(transaction, id)?;
     }
-    let card = serde_json::to_vec(&card).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+    let (card, requests) = card.to_bytes().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
     let cut_bytes: u64 = parts.iter().map(|part| part.cut_bytes).sum();
-    let sql = "insert into sources(place, stamp, depth, cut_bytes, card) values (?1, ?2, ?3, ?4, ?5)
-        on conflict(place) do update set stamp = ?2, depth = ?3, cut_bytes = ?4, card = ?5 returning id";
-    let values = params![place.0, stamp as i64, depth as i64, cut_bytes as i64, card];
+    let sql = "insert into sources(place, stamp, depth, cut_bytes, card, requests) values (?1, ?2, ?3, ?4, ?5, ?6)
+        on conflict(place) do update set stamp = ?2, depth = ?3, cut_bytes = ?4, card = ?5, requests = ?6 returning id";
+    let values = params![place.0, stamp as i64, depth as i64, cut_bytes as i64, card, requests];
     let source = SourceId(transaction.prepare_cached(sql)?.query_row(values, |row| row.get(0))?);
     let mut names = Names { transaction, known: HashMap::new() };
     let mut row = transaction.prepare_cached(

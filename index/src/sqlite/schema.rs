@@ -26,7 +26,8 @@ create table sources(
     stamp integer not null,
     depth integer not null,
     cut_bytes integer not null,
-    card blob not null
+    card blob not null,
+    requests blob not null
 );
 create table names(id integer primary key, name text not null unique);
 create table parts(
