@@ -189,6 +189,38 @@ fn a_native_session_is_removed_and_restored_with_its_folder() {
     assert!(place.trash.list().removed.is_empty());
 }
 
+/// The files of a Codex session that was rewound twice, the newest first.
+const SEGMENTS: [&str; 3] = [
+    "x/sessions/2026/01/04/rollout-2026-01-04T03-04-05-01a1e43e-6945-78f0-ad0f-db272521c1a4_01a1e43e-9624-7940-8982-5bbbe690c6a3.jsonl",
+    "x/sessions/2026/01/03/rollout-2026-01-03T03-04-05-01a1e43e-6945-78f0-ad0f-db272521c1a4_01a1e43e-9423-7940-8982-5bbbe690c6a3.jsonl",
+    "x/archived_sessions/rollout-2026-01-02T03-04-05-01a1e43e-6945-78f0-ad0f-db272521c1a4.jsonl",
+];
+
+/// An earlier file is known by its path alone once it is in the trash.
+#[test]
+fn an_earlier_file_is_restored_only_to_a_place_of_its_session() {
+    let meta = "{\"type\":\"session_meta\",\"payload\":{\"id\":\"s1\"}}\n";
+    let place = place(&SEGMENTS.map(|path| (path, meta)));
+    let before = place.files();
+    place.remove("codex", SEGMENTS[0]).unwrap();
+    let right = place.origin("s1");
+    for elsewhere in [
+        SEGMENTS[2].replace("x/", "y/"),
+        SEGMENTS[2].replace("archived_sessions/", "archived_sessions/../archived_sessions/"),
+        SEGMENTS[2].replace("archived_sessions/", ""),
+        SEGMENTS[2].replace("01a1e43e-6945", "01a1e43e-0000"),
+        "x/config.toml".to_owned(),
+    ] {
+        let mut origin = right.clone();
+        origin["files"][2]["path"] = json!(place.root.join(&elsewhere));
+        fs::write(place.root.join("trash/s1/origin.json"), origin.to_string()).unwrap();
+        assert!(place.trash.restore("s1").is_err(), "{elsewhere}");
+    }
+    fs::write(place.root.join("trash/s1/origin.json"), right.to_string()).unwrap();
+    place.trash.restore("s1").unwrap();
+    assert_eq!(place.files(), before);
+}
+
 #[test]
 fn everything_that_belongs_to_a_session_is_removed_with_it() {
     for (dialect, path, files) in [
@@ -216,6 +248,7 @@ fn everything_that_belongs_to_a_session_is_removed_with_it() {
             "x/sessions/2026/01/02/rollout-2026-01-02T03-04-05-s1.jsonl",
             &["x/sessions/2026/01/02/rollout-2026-01-02T03-04-05-s1.jsonl"],
         ),
+        ("codex", SEGMENTS[0], &SEGMENTS),
         ("fluux", "f/a@b.org/history.jsonl", &["f/a@b.org/history.jsonl"]),
         ("sage-el", "e/projects/p/conversation.jsonl", &["e/projects/p/conversation.jsonl"]),
     ] {

@@ -99,6 +99,15 @@ impl Source {
         files.into_iter().any(|path| segment_name(self.dialect, path).as_deref() == Some(name))
     }
 
+    /// Whether a file can be an earlier one of this session, by its path: it need not exist.
+    pub(crate) fn can_have_earlier(&self, path: &Path) -> bool {
+        let other = Source { path: path.to_path_buf(), ..self.clone() };
+        let is_of_session = self.dialect.session_id_from_path(path).is_some_and(|session| session == self.name());
+        // Without a store, the files of a session are in one folder.
+        let is_near = other.store() == self.store() && (self.store().is_some() || path.parent() == self.path.parent());
+        self.dialect.segment_from_path(&self.path).is_some() && is_of_session && is_near
+    }
+
     /// The session as it was in one of its files.
     fn up_to(&self, path: &Path) -> Option<Source> {
         if self.path == path {

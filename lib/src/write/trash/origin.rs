@@ -79,9 +79,14 @@ pub(super) fn read_origin(folder: &Path) -> Result<Origin> {
         path.is_absolute() && !path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir))
     };
     let source = dialect::named(&origin.dialect).map(|dialect| Source::file(dialect, &origin.path));
-    let known = source.filter(|source| is_plain(&origin.path) && check_removable(source).is_ok());
-    let known: Vec<PathBuf> = known.map(|source| belongings(&source)).unwrap_or_default();
-    let is_own = |file: &MovedFile| known.contains(&file.path) && is_one_name(&file.name) && file.name != ORIGIN;
+    let source = source.filter(|source| is_plain(&origin.path) && check_removable(source).is_ok());
+    let known: Vec<PathBuf> = source.as_ref().map(belongings).unwrap_or_default();
+    // The earlier files of a session are found on the disk, and they were moved.
+    let is_earlier =
+        |path: &Path| is_plain(path) && source.as_ref().is_some_and(|source| source.can_have_earlier(path));
+    let is_own = |file: &MovedFile| {
+        (known.contains(&file.path) || is_earlier(&file.path)) && is_one_name(&file.name) && file.name != ORIGIN
+    };
     if origin.files.is_empty() || !origin.files.iter().all(is_own) {
         return Err(invalid_origin()).at(&path);
     }
