@@ -9,7 +9,8 @@ use scrollback::write::Store;
 use serde_json::json;
 
 use super::further::claude_lines;
-use super::{convert, folder, host, named, open, outline, session};
+use super::heads::BRANCHES;
+use super::{convert, convert_head, folder, host, named, open, outline, session};
 
 const WITH_TITLES: [&str; 4] = ["native", "claude-code", "qwen-code", "codex"];
 
@@ -115,6 +116,37 @@ fn a_title_beside_the_conversation_does_not_end_it() {
         let converted = open(named(to), &converted.path);
         assert_eq!(outline(&converted), ["user: Name it.", "assistant: Tides."], "{to}");
         assert_eq!(converted.heads().len(), 1, "{to}");
+    }
+}
+
+/// Written last, a title that only a file beside the conversation has does not hide that the conversation ends earlier.
+#[test]
+fn a_titled_session_opens_on_the_chosen_head() {
+    let folder = folder();
+    let beside = folder.path().join("beside");
+    fs::create_dir(&beside).unwrap();
+    fs::write(beside.join("messages.jsonl"), BRANCHES.join("\n") + "\n").unwrap();
+    fs::write(beside.join("metadata.json"), r#"{"id":"s1","customTitle":"Mine"}"#).unwrap();
+    let chat = folder.path().join("chat.json");
+    let message = |id: &str, text: &str| json!({"id": id, "role": "user", "parts": [{"type": "text", "text": text}]});
+    let messages = [message("m1", "Name it."), message("m2", "Longer."), message("m3", "Shorter.")];
+    fs::write(&chat, json!({"id": "c1", "title": "Mine", "messages": messages}).to_string()).unwrap();
+    for (from, path, head, expected) in [
+        (
+            "native",
+            beside.join("messages.jsonl"),
+            "33333333",
+            &["user: Name it.", "assistant: Tides.", "user: Longer."][..],
+        ),
+        ("ai-sdk", chat, "m2", &["user: Name it.", "user: Longer."]),
+    ] {
+        let source = open(named(from), &path);
+        for to in WITH_TITLES.into_iter().filter(|to| *to != from) {
+            let new = folder.path().join(format!("{from}-{to}.jsonl"));
+            let new = open(named(to), &convert_head(&source, named(to), &new, Some(head)).unwrap().path);
+            assert_eq!(outline(&new), expected, "{from} \u{2192} {to}");
+            assert_eq!(new.title().map(|title| title.text.as_str()), Some("Mine"), "{from} \u{2192} {to}");
+        }
     }
 }
 

@@ -68,11 +68,15 @@ impl<'s> Replay<'s> {
         if let Some(tip) = self.parents.get(&head.order()).cloned() {
             self.branch_from(Some(tip), head);
         }
+        let before = self.recorder.head().cloned();
         match self.recorder.record(Body::Title(title)) {
             Ok(Entry { saved: Some(saved), .. }) => {
                 self.note(&head.id(), saved);
-                self.follow(head);
-                self.keep_tip(&[head]);
+                // Where a title is no link of the conversation, the file still ends in the record that was written before.
+                if self.recorder.head() != before.as_ref() {
+                    self.follow(head);
+                    self.keep_tip(&[head]);
+                }
             }
             Ok(Entry { saved: None, .. }) => {}
             Err(error) => self.refuse(head, error, Kind::Title)?,
