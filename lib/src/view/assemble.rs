@@ -124,13 +124,14 @@ impl MessageBuilder {
         }
     }
 
-    /// The summary may be in a record of its own, whose parent is the one that cuts.
+    /// The summary may be in a record of its own, after the one that cuts; between them is at most what only the model sees.
     fn compact(&mut self, record: RecordRef<'_>, compaction: Compaction) {
-        let parent = record.parent().map(|parent| parent.id());
-        if let (Some(Part::Data(cut)), false, Some(parent)) = (self.parts.last_mut(), compaction.cuts, parent)
+        let is_seen = |above: &RecordRef<'_>| above.kind() != Kind::Attachment;
+        if let (Some(Part::Data(cut)), false) = (self.parts.last_mut(), compaction.cuts)
             && cut.kind == "compaction"
-            && cut.data["record"] == *parent
             && cut.data["summary"].is_null()
+            && let Some(above) = std::iter::successors(record.parent(), |above| above.parent()).find(is_seen)
+            && cut.data["record"] == *above.id()
         {
             cut.data["summary"] = compaction.summary.into();
             return;
