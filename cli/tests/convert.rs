@@ -114,6 +114,21 @@ fn converting_back_names_the_session_that_is_still_there() {
     assert_eq!((back.code, back.err.as_str()), (0, "Converted 3 messages. Nothing is lost.\n"));
 }
 
+/// Nobody is told to remove the session that was to be converted.
+#[test]
+fn a_session_in_that_format_already_is_said_to_be_in_it() {
+    let env = env();
+    for (to, hint) in [
+        ("codex", "run `scrollback fork ID` to copy it; -o FILE writes it elsewhere"),
+        ("sage-el", "-o FILE writes it elsewhere"),
+    ] {
+        let id = env.run(&["convert", "s1", "--to", to, "--json"]).json()["session"].as_str().unwrap().to_owned();
+        let again = env.run(&["convert", &id, "--to", to]);
+        let said = format!("scrollback: the session ID is already in the format of {to}\nhint: {hint}\n");
+        assert_eq!((again.code, again.err.replace(&id, "ID")), (2, said));
+    }
+}
+
 #[test]
 fn a_branch_can_be_chosen_and_the_lines_go_to_a_pipe() {
     let env = env();

@@ -90,7 +90,9 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     }
     let converted = restorable(&session, &how, &host, global, ctx).and_then(|()| session.convert(&how, &host));
     let converted = match converted {
-        Err(Error::Exists(path)) if args.output.is_none() => return Err(already_there(to, path, global, ctx)),
+        Err(Error::Exists(path)) if args.output.is_none() => {
+            return Err(already_there(&session, to, path, global, ctx));
+        }
         converted => converted.map_err(|error| not_converted(&session, &how, error))?,
     };
     Secrets::of_file(&converted.path, ctx)?.tell(ctx)?;
@@ -122,15 +124,23 @@ fn restorable(session: &Session, how: &Conversion<'_>, host: &Host, global: &Glo
     known.map_or(Ok(()), |known| Err(Error::Exists(known.path)))
 }
 
-/// The session that has the place of the new one: usually an earlier conversion, or the original.
-fn already_there(to: &'static dyn Dialect, path: PathBuf, global: &Global, ctx: &Ctx) -> Failure {
-    let id =
-        Session::open(&Source::file(to, &path), &ReadOptions::plain(ctx.now)).map(|session| session.id().to_string());
+/// The session that has the place of the new one: an earlier conversion, the original, or the session itself.
+fn already_there(session: &Session, to: &'static dyn Dialect, path: PathBuf, global: &Global, ctx: &Ctx) -> Failure {
+    let there = Source::file(to, &path);
+    let id = Session::open(&there, &ReadOptions::plain(ctx.now)).map(|there| there.id().to_string());
     let Ok(id) = id else { return Error::Exists(path).into() };
-    let message = format!("the {} session {} exists already: {}", to.name(), clean::line(&id), path.display());
     // A session of another store is found by its path.
-    let name = if global.store.is_some() { path.to_string_lossy().into_owned() } else { id };
+    let name = if global.store.is_some() { path.to_string_lossy().into_owned() } else { id.clone() };
     let name = clean::line(&name).into_owned();
+    let own = Source::file(session.dialect(), session.path());
+    if to.name() == own.dialect.name() && id == session.id().as_str() && there.store() == own.store() {
+        let message = format!("the session {} is already in the format of {}", clean::line(&id), to.name());
+        // A format with one current session has no place for a fork.
+        let can_fork = to.writer().is_some_and(|writer| writer.adopt.is_some() && writer.ended_path.is_none());
+        let fork = if can_fork { format!("run `scrollback fork {name}` to copy it; ") } else { String::new() };
+        return Failure::new(FailureKind::Usage, message).hint(format!("{fork}-o FILE writes it elsewhere"));
+    }
+    let message = format!("the {} session {} exists already: {}", to.name(), clean::line(&id), path.display());
     let hint = "to make place for the new one; -o FILE writes it elsewhere";
     Failure::new(FailureKind::Usage, message)
         .hint(format!("run `scrollback show {name}` to see it, or `scrollback remove {name}` {hint}"))
