@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::session::resume::quote;
 use crate::terminal::{clean, width};
 
 /// The exit code when nothing was found, or something is wrong with it.
@@ -188,10 +189,10 @@ impl From<scrollback::model::Error> for Failure {
 /// How to name one of several sessions with the same id.
 pub(crate) fn use_a_path<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> String {
     const LISTED: usize = 6;
-    let mut names = paths.into_iter().map(|path| path.display().to_string());
+    let mut names = paths.into_iter().map(|path| quote(&path.to_string_lossy()));
     let listed: Vec<String> = names.by_ref().take(LISTED).collect();
-    let more = if names.next().is_some() { ", …" } else { "" };
-    format!("use its path: {}{more}", listed.join(", "))
+    let more = if names.next().is_some() { " or …" } else { "" };
+    format!("use its path: {}{more}", listed.join(" or "))
 }
 
 /// The end of a hint about another branch.

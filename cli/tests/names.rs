@@ -163,19 +163,27 @@ fn a_full_id_of_two_sessions_is_ambiguous_in_every_command() {
     for dialect in ["native", "claude-code", "codex", "qwen-code"] {
         let env = TestEnv::new();
         let paths = twins(&env, dialect);
+        let home = env.home().display().to_string();
+        let mut shown: Vec<String> =
+            paths.iter().map(|path| path.display().to_string().replace(&home, "$HOME")).collect();
+        shown.sort_unstable();
         let before = files(&env);
         for command in READING.into_iter().chain(WRITING).chain([&["tail"][..], &["new"]]) {
             for name in [ID.to_owned(), ID[..8].to_owned(), format!("{dialect}:{ID}")] {
                 let ran = run(&env, &about(command, &name));
                 assert_eq!(ran.code, 2, "{dialect} {command:?}: {}", ran.all());
                 assert!(ran.err.contains("is ambiguous: 2 sessions match"), "{dialect} {command:?}: {}", ran.all());
-                for path in &paths {
-                    let path = path.display().to_string().replace(&env.home().display().to_string(), "$HOME");
-                    assert!(ran.err.contains(&path), "{dialect} {command:?}: {}", ran.all());
+                for path in &shown {
+                    assert!(ran.err.contains(path), "{dialect} {command:?}: {}", ran.all());
                 }
             }
         }
         assert!(files(&env) == before, "{dialect}: something was written");
+        let listed = env.run(&["list", "--all"]).err;
+        let note = listed.lines().find_map(|line| line.strip_prefix("2 sessions have the id 11111111: use its path: "));
+        let mut named: Vec<&str> = note.unwrap_or_default().split(" or ").collect();
+        named.sort_unstable();
+        assert_eq!(named, shown, "{dialect}: {listed}");
         for path in &paths {
             assert_eq!(env.run(&["show", path.to_str().unwrap()]).code, 0, "{dialect}");
             let ran = env.run(&["rename", path.to_str().unwrap(), "Tides"]);
@@ -193,6 +201,8 @@ fn copies_that_are_the_same_session_are_not_ambiguous() {
     fs::copy(&paths[0], paths[0].with_extension("jsonl.zst")).unwrap();
     let ran = env.run(&["rename", ID, "Tides"]);
     assert_eq!(ran.code, 0, "a compressed copy beside the log: {}", ran.all());
+    let listed = env.run(&["list", "--all"]).err;
+    assert!(!listed.contains("have the id"), "{listed}");
 
     let env = TestEnv::new();
     let paths = twins(&env, "claude-code");

@@ -19,7 +19,7 @@ use scrollback_index::query::Query;
 use super::{FOUND_PROBLEMS, search};
 use crate::args::Global;
 use crate::ctx::Ctx;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, use_a_path};
 use crate::render::clock;
 
 use crate::render::plural;
@@ -172,9 +172,32 @@ fn notes(
     if aside > 0 && !rows.is_empty() {
         notes.push(format!("{}; add --sidechains to list them.", plural(aside as u64, "sub-agent session")));
     }
+    notes.extend(same_id_notes(found, rows));
     if is_everything(global, ctx) && (found.project.is_none() || rows.is_empty()) {
         notes.extend(unsupported_note(ctx));
     }
+    notes
+}
+
+/// What to type instead of the listed ids that several sessions have.
+fn same_id_notes(found: &scope::Found, rows: &[SessionRow]) -> Vec<String> {
+    // A whole folder may have been copied.
+    const LISTED: usize = 3;
+    let mut known = HashSet::new();
+    let listed = rows
+        .iter()
+        .filter(|row| known.insert(&row.id))
+        .filter_map(|row| found.same_ids.get_key_value(&row.id));
+    let mut notes: Vec<String> = listed
+        .map(|(id, same)| {
+            let id = found.ids.short_session(id.as_str());
+            format!("{} sessions have the id {id}: {}", same.len(), use_a_path(same.iter().map(|one| &one.path)))
+        })
+        .collect();
+    let more = notes.len().saturating_sub(LISTED);
+    notes.truncate(LISTED);
+    let ids = if more == 1 { "1 more id is" } else { &format!("{more} more ids are") };
+    notes.extend((more > 0).then(|| format!("{ids} of several sessions; --json has every path.")));
     notes
 }
 

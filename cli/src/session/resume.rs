@@ -117,7 +117,7 @@ fn store_variable(command: &ResumeCommand, dialect: &dyn Dialect, store: &Path, 
 }
 
 /// A word for a POSIX shell.
-fn quote(word: &str) -> String {
+pub(crate) fn quote(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:@%+=,".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();

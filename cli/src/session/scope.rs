@@ -1,14 +1,14 @@
 //! Which sessions a command uses: those of this project, unless an option changes that.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::Error;
+use scrollback::model::{Error, SessionId};
 use scrollback::session::Source;
 use scrollback::view::SessionRow;
-use scrollback::view::find::{Places, ProjectScope, Scope, parse_time};
+use scrollback::view::find::{Match, Places, ProjectScope, Scope, parse_time, sharing_an_id};
 use scrollback::view::listing::Depth;
 use scrollback_index::Archive;
 
@@ -31,6 +31,8 @@ pub(crate) struct Found {
     pub(crate) project: Option<PathBuf>,
     /// How sessions are named: an id names a session of any project.
     pub(crate) ids: ShortIds<'static>,
+    /// Those of any project that no id names, because several have it.
+    pub(crate) same_ids: BTreeMap<SessionId, Vec<Match>>,
     /// What answers further questions about them.
     pub(crate) archive: Archive,
 }
@@ -55,9 +57,10 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
         ids.extend(all.sources().into_iter().flatten().map(|source| source.name()));
     }
     let ids = ShortIds::of_sessions(ids.into_iter());
+    let same_ids = sharing_an_id(listing.sessions.iter().map(|(row, source)| (&row.id, source)));
     let selected = scope.select(listing.sessions, &ctx.home.cwd);
     let (rows, hidden, project) = (selected.sessions, selected.hidden, selected.project);
-    Ok(Found { rows, hidden, unreadable, project, ids, archive })
+    Ok(Found { rows, hidden, unreadable, project, ids, same_ids, archive })
 }
 
 /// Where to look for sessions.

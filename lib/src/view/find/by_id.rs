@@ -4,10 +4,11 @@
 //! file names have no id. Only when none of them has a matching id, the other files are opened, each just far enough to show its id.
 //! The session that was found may have a copy under any name: the beginnings of the other files are searched for its id.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 use memchr::memmem;
 use rayon::prelude::*;
@@ -37,6 +38,12 @@ pub(super) struct Found {
 struct Identified {
     source: Source,
     id: SessionId,
+}
+
+impl Identified {
+    fn describe(&self) -> Match {
+        Match { dialect: self.source.dialect.name(), id: self.id.clone(), path: typed_path(&self.source) }
+    }
 }
 
 /// Finds the session called `name`, or `typed`, which is the name with `#RECORD`.
@@ -74,6 +81,21 @@ pub(crate) fn with_id(sources: Vec<Source>, session: &str, now: Timestamp, unrea
     let identified = identify(mentioning(sources, session, true), &id, unreadable);
     let found = distinct(&positions(&identified, |one| one.id.as_str() == session), &identified);
     found.into_iter().map(|at| identified[at].source.clone()).collect()
+}
+
+/// The sessions that share their id with another one of these, by that id: only their paths name them.
+pub fn sharing_an_id<'s>(
+    sessions: impl Iterator<Item = (&'s SessionId, &'s Source)>,
+) -> BTreeMap<SessionId, Vec<Match>> {
+    let mut by_id: HashMap<&SessionId, Vec<&Source>> = HashMap::new();
+    sessions.for_each(|(id, source)| by_id.entry(id).or_default().push(source));
+    let of_id = |(id, sources): (&SessionId, Vec<&Source>)| {
+        let identified = |source: &Source| Identified { source: source.clone(), id: id.clone() };
+        let same: Vec<Identified> = sources.into_iter().map(identified).collect();
+        let kept = distinct(&positions(&same, |_| true), &same);
+        (kept.len() > 1).then(|| (id.clone(), kept.iter().map(|at| same[*at].describe()).collect()))
+    };
+    by_id.into_iter().filter(|(_, sources)| sources.len() > 1).filter_map(of_id).collect()
 }
 
 /// Separates the sources from the errors. Several layouts share a folder: its error is kept once.
@@ -147,11 +169,8 @@ impl<'a> Wanted<'a> {
             [] => Err(NameError::NotFound(self.name.to_owned())),
             [only] => Ok(Found { source: sessions[*only].source.clone(), is_whole_name: matches.is_whole_name }),
             several => {
-                let described = several.iter().map(|at| {
-                    let Identified { source, id } = &sessions[*at];
-                    Match { dialect: source.dialect.name(), id: id.clone(), path: typed_path(source) }
-                });
-                Err(NameError::Ambiguous { name: self.name.to_owned(), matches: described.collect() })
+                let matches = several.iter().map(|at| sessions[*at].describe()).collect();
+                Err(NameError::Ambiguous { name: self.name.to_owned(), matches })
             }
         }
     }

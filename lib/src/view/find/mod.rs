@@ -12,6 +12,7 @@ mod places;
 mod scope;
 mod unsupported;
 
+pub use by_id::sharing_an_id;
 pub use name::{Location, Lookup, Match, NameError, Named, SessionName};
 pub use places::{Listing, Places};
 pub use scope::{InScope, ProjectScope, Scope, parse_time};
