@@ -90,6 +90,9 @@ impl Transcript<'_> {
             return format!("gap: the session starts in {missing}, which starts in this one");
         }
         if let Some(to) = gap.bridged_to {
+            if gap.child.has_unclear_base() {
+                return format!("gap: unclear what this continues; bridged to {}", self.ids.short(&to.id()));
+            }
             return format!("gap: record {missing} is missing; bridged to {}", self.ids.short(&to.id()));
         }
         let island = self.session.heads().find(|head| head.kind == HeadKind::Island);

@@ -105,6 +105,10 @@ impl Dialect for Codex {
             _ => id == mark,
         }
     }
+
+    fn id_before(&self, id: &str, records: u64) -> Option<String> {
+        ordinal_from_id(id)?.checked_sub(records).filter(|ordinal| *ordinal > 0).map(id_from_ordinal)
+    }
 }
 
 /// The id of the line with this ordinal. A fork's ordinals continue its parent's, and so do its ids.

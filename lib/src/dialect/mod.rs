@@ -162,6 +162,11 @@ pub trait Dialect: Sync {
         id == mark
     }
 
+    /// The id of the record so many records before this one, if ids are numbers and no session begins there.
+    fn id_before(&self, _id: &str, _records: u64) -> Option<String> {
+        None
+    }
+
     /// What the agent sends of a record to the model as `Content` objects of the Gemini API, if it records those.
     ///
     /// One without a `role` continues the content before it. `None`: the agent uses another API.

@@ -76,6 +76,12 @@ impl<'s> RecordRef<'s> {
         self.session.derived.tree.base_gaps.get(&self.node) == Some(&BaseGap::Cycle)
     }
 
+    /// Whether its file does not say in a usable way what it continues.
+    pub fn has_unclear_base(self) -> bool {
+        let why = self.session.derived.tree.base_gaps.get(&self.node);
+        matches!(why, Some(BaseGap::BeginsLater | BaseGap::Unstated))
+    }
+
     /// Whether its line says that it has no parent.
     pub(crate) fn is_root(self) -> bool {
         self.entry().parent == ROOT

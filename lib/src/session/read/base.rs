@@ -24,6 +24,7 @@ pub(crate) enum Base {
 }
 
 /// Where a session begins in another one.
+#[derive(Clone)]
 pub(crate) struct BaseRef {
     pub(crate) session: String,
     pub(crate) until: Option<String>,

@@ -26,6 +26,7 @@ use crate::session::read::packed;
 use crate::session::read::parallel::SPLIT;
 use crate::session::read::parser::{Position, ValueUnit};
 use crate::session::read::sanitize;
+use crate::session::read::segments::Placements;
 use crate::session::read::source::{SIDECAR_LIMIT_BYTES, Source, UnreadableFile};
 use crate::session::read::tail::Tail;
 use crate::session::tree::Bridge;
@@ -324,7 +325,7 @@ pub(crate) fn open_within(source: &Source, reading: &ReadOptions<'_>, within: &m
 fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Result<Session> {
     let mut session = Session::empty(source.clone(), files, reading, true);
     let files = std::mem::replace(&mut session.files, Files(Vec::new()));
-    let mut first_base = Base::Unknown;
+    let (mut first_base, mut placed) = (Base::Unknown, Placements::new());
     session.skeleton.has_segments = !source.earlier.is_empty();
     // The first file comes last: its unfinished line stays pending.
     for (at, file) in files.0.iter().enumerate().rev() {
@@ -349,7 +350,7 @@ fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Resul
                 // Only the base of the oldest one is another session.
                 first_base = base;
             } else {
-                session.place_segment(start, base, &files);
+                session.place_segment(start, base, &mut placed, &files);
             }
         }
     }

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! The newest file is the session's first, the one that grows; the earlier ones are further files of it. Each file's header
-//! names the file that it continues, which decides their order; one that names none replaces the conversation.
+//! names the file that it continues, which decides their order; one that names none replaces the conversation, unless the
+//! numbers of its records say that its header is damaged.
 
 use std::path::{Path, PathBuf};
 
@@ -19,6 +20,8 @@ use crate::session::Session;
 use crate::session::read::base::{Base, BaseRef, first_base};
 use crate::session::read::files::{Files, OpenFile};
 use crate::session::read::source::Source;
+use crate::session::tree::ids::IdIndex;
+use crate::session::tree::is_link;
 use crate::session::tree::skeleton::{BaseGap, Control, ControlKind};
 
 /// Joins the files of one session into one source each. The files of a session are in one store, in whichever of its folders.
@@ -123,42 +126,123 @@ fn segment_name(dialect: &dyn Dialect, path: &Path) -> Option<String> {
     dialect.segment_from_path(path).or_else(|| dialect.session_id_from_path(path))
 }
 
+/// Where a further file was placed.
+pub(crate) struct Placement {
+    /// Its base, if that was found.
+    base: Option<BaseRef>,
+    gap: Option<(IdIndex, BaseGap)>,
+}
+
+/// The further files that were placed so far.
+pub(crate) type Placements = HashMap<u16, Placement>;
+
+/// What a file has before the place at which another one continues it.
+#[derive(Default)]
+struct Part {
+    file: Option<u16>,
+    /// The first entry that is not part of it, if the file has one.
+    until: Option<usize>,
+    /// The position after the file's last entry, if it was read.
+    end: Option<usize>,
+    is_empty: bool,
+    has_records: bool,
+    reaches_last: bool,
+}
+
 impl Session {
     /// Places the records of one file, which begin at entry `start`, after the record that its header names.
-    pub(crate) fn place_segment(&mut self, start: usize, base: Base, files: &Files) {
-        let what = match base {
-            Base::Named(origin) => self.controls_of_segment(origin, start, files),
-            Base::Unknown | Base::Followed => vec![ControlKind::ReplaceAll],
+    pub(crate) fn place_segment(&mut self, start: usize, base: Base, placed: &mut Placements, files: &Files) {
+        let (origin, unstated) = match base {
+            Base::Named(origin) => (Some(origin), None),
+            Base::Unknown | Base::Followed => {
+                let origin = self.unstated_base(start, files);
+                let mark = origin.as_ref().and_then(|origin| origin.until.as_deref());
+                let gap = mark.map(|mark| (self.skeleton.ids.intern(mark), BaseGap::Unstated));
+                (origin, gap)
+            }
         };
+        let (cut, gap) = match origin.clone() {
+            Some(origin) => self.place_after(origin, start, placed, files),
+            None => (ControlKind::ReplaceAll, None),
+        };
+        let (gap, file) = (unstated.or(gap), self.tail.at.file);
+        let is_found = |(_, why): &(IdIndex, BaseGap)| !matches!(why, BaseGap::NoSession | BaseGap::Cycle);
+        placed.insert(file, Placement { base: origin.filter(|_| gap.as_ref().is_none_or(is_found)), gap });
+        let what = [cut].into_iter().chain(gap.map(|(what, why)| ControlKind::MissingBase(what, why)));
         let at = self.skeleton.controls.partition_point(|control| (control.at as usize) < start);
         let control = |what| Control { at: start as u32, offset: 0, what };
-        self.skeleton.controls.splice(at..at, what.into_iter().map(control));
+        self.skeleton.controls.splice(at..at, what.map(control));
     }
 
-    fn controls_of_segment(&mut self, origin: BaseRef, start: usize, files: &Files) -> Vec<ControlKind> {
+    /// The base of a file whose header is damaged: its numbers go on from those of the file before it.
+    fn unstated_base(&self, start: usize, files: &Files) -> Option<BaseRef> {
+        let first = self.skeleton.entries.get(start)?;
+        // Each damaged line before the first record had a number too.
+        let lost = u64::from(first.place.line.saturating_sub(1));
+        let until = self.source.dialect.id_before(self.skeleton.ids.get(first.id), lost)?;
+        let before = files.0.get(usize::from(first.place.file) + 1)?;
+        let session = segment_name(self.source.dialect, &before.path)?;
+        Some(BaseRef { session, until: Some(until), last: None })
+    }
+
+    /// What leaves the conversation before a file with this base, and what is missing there.
+    fn place_after(
+        &mut self,
+        mut origin: BaseRef,
+        start: usize,
+        placed: &Placements,
+        files: &Files,
+    ) -> (ControlKind, Option<(IdIndex, BaseGap)>) {
+        let mut gap = None;
+        loop {
+            let part = self.part_before(&origin, start, files);
+            let below = part.file.and_then(|file| placed.get(&file));
+            gap = gap.or_else(|| self.gap_before(&origin, &part, below.is_some()));
+            let cut =
+                part.until.or(part.end).map_or(ControlKind::ReplaceAll, |entry| ControlKind::CutEntry(entry as u32));
+            let Some(below) = below.filter(|_| part.end.is_some() && !part.has_records) else { return (cut, gap) };
+            // Nothing of that file is part of the conversation: what it continues itself counts, up to the same place.
+            gap = gap.or(below.gap);
+            let Some(base) = &below.base else { return (ControlKind::ReplaceAll, gap) };
+            let dialect = self.source.dialect;
+            let is_earlier =
+                |mark: &String| base.until.as_deref().is_none_or(|until| dialect.is_at_or_after(until, mark));
+            let until = origin.until.filter(is_earlier).or_else(|| base.until.clone());
+            origin = BaseRef { session: base.session.clone(), until, last: None };
+        }
+    }
+
+    fn part_before(&self, origin: &BaseRef, start: usize, files: &Files) -> Part {
         let dialect = self.source.dialect;
         let is_named = |file: &OpenFile| segment_name(dialect, &file.path).as_deref() == Some(&*origin.session);
         let file = files.0.iter().position(is_named).map(|file| file as u16);
+        let mut part = Part { file, is_empty: true, reaches_last: origin.last.is_none(), ..Part::default() };
         let entries = self.skeleton.entries[..start].iter().enumerate();
-        let of_file = entries.filter(|(_, entry)| Some(entry.place.file) == file);
-        let is_after = |mark: &str, id| dialect.is_at_or_after(self.skeleton.ids.get(id), mark);
-        let (mut until, mut end, mut reaches_last) = (None, None, origin.last.is_none());
-        for (at, entry) in of_file {
-            end = Some(at + 1);
-            reaches_last |= origin.last.as_deref().is_some_and(|last| is_after(last, entry.id));
-            if until.is_none() && origin.until.as_deref().is_some_and(|mark| is_after(mark, entry.id)) {
-                until = Some(at);
+        for (at, entry) in entries.filter(|(_, entry)| Some(entry.place.file) == file) {
+            let is_after = |mark: &String| dialect.is_at_or_after(self.skeleton.ids.get(entry.id), mark);
+            part.end = Some(at + 1);
+            part.reaches_last |= origin.last.as_ref().is_some_and(is_after);
+            if part.until.is_none() && origin.until.as_ref().is_some_and(is_after) {
+                part.until = Some(at);
             }
+            part.is_empty &= part.until.is_some();
+            part.has_records |= part.until.is_none() && is_link(entry);
         }
-        // A file that is there and was not read before this one continues it.
-        let why = if file.is_some_and(|file| file <= self.tail.at.file) { BaseGap::Cycle } else { BaseGap::NoSession };
-        let missing = match (end, origin.last) {
-            (None, _) => Some((self.skeleton.ids.intern(&origin.session), why)),
-            (Some(_), Some(last)) if !reaches_last => Some((self.skeleton.ids.intern(&last), BaseGap::EndsEarly)),
-            _ => None,
+        part
+    }
+
+    /// What is missing before a file with this base.
+    fn gap_before(&mut self, origin: &BaseRef, part: &Part, is_further_file: bool) -> Option<(IdIndex, BaseGap)> {
+        let (missing, why) = match (&origin.last, &origin.until) {
+            // A file that is there and was not read before this one continues it.
+            _ if part.end.is_none() && part.file.is_some_and(|file| file <= self.tail.at.file) => {
+                (&origin.session, BaseGap::Cycle)
+            }
+            _ if part.end.is_none() => (&origin.session, BaseGap::NoSession),
+            (Some(last), _) if !part.reaches_last => (last, BaseGap::EndsEarly),
+            (_, Some(until)) if part.is_empty && is_further_file => (until, BaseGap::BeginsLater),
+            _ => return None,
         };
-        let cut = until.or(end).map_or(ControlKind::ReplaceAll, |entry| ControlKind::CutEntry(entry as u32));
-        let gap = missing.map(|(what, why)| ControlKind::MissingBase(what, why));
-        [cut].into_iter().chain(gap).collect()
+        Some((self.skeleton.ids.intern(missing), why))
     }
 }

@@ -53,6 +53,14 @@ impl Tree {
                     let what = format!("the session that this one begins in ends before its record {id}");
                     (IssueKind::Orphan, base(what))
                 }
+                (Some(BaseGap::BeginsLater), _) => {
+                    let what = format!("it goes on at record {id}, before the file begins that it continues");
+                    (IssueKind::Orphan, format!("{what}; only what came before that record is kept"))
+                }
+                (Some(BaseGap::Unstated), _) => {
+                    let what = "the file does not say what it continues";
+                    (IssueKind::Orphan, format!("{what}; the file before it is taken, up to record {id}"))
+                }
                 (None, Some(&to)) => {
                     let to = quoted(self.id_text(skeleton, to));
                     let detail = format!("its parent {id} is missing; the record before it, {to}, is taken instead");

@@ -145,6 +145,10 @@ pub(crate) enum BaseGap {
     Cycle,
     /// The base ends before this record.
     EndsEarly,
+    /// The file that it continues begins only after this record.
+    BeginsLater,
+    /// Its damaged header does not say where it begins; its numbers go on from this record.
+    Unstated,
 }
 
 #[derive(Debug, Default, Clone)]
