@@ -30,6 +30,13 @@ fn drawn(dialect: &str, lines: &str) -> String {
     (0..turns.len()).map(line).collect()
 }
 
+fn claude_line(kind: &str, id: &str, parent: Option<&str>, content: serde_json::Value) -> String {
+    let message = serde_json::json!({"role": kind, "content": content});
+    let line = serde_json::json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "message": message,
+        "timestamp": "2026-11-15T10:00:00Z"});
+    format!("{line}\n")
+}
+
 #[test]
 fn a_turn_is_a_prompt_with_everything_up_to_the_next() {
     assert_snapshot!(turns("
@@ -112,6 +119,33 @@ fn a_result_belongs_to_the_turn_of_its_call() {
     ");
 }
 
+/// Who allows a call can say something with it: Claude Code puts both into one record.
+#[test]
+fn a_result_in_the_record_of_the_next_prompt_belongs_to_the_turn_of_its_call() {
+    let drawn_with = |is_error: bool| {
+        let call = serde_json::json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make"}}]);
+        let both = serde_json::json!([
+            {"type": "tool_result", "tool_use_id": "t1", "content": "built", "is_error": is_error},
+            {"type": "text", "text": "but only this once"}
+        ]);
+        let lines = [
+            claude_line("user", "1", None, "Run it".into()),
+            claude_line("assistant", "2", Some("1"), call),
+            claude_line("user", "3", Some("2"), both),
+            claude_line("assistant", "4", Some("3"), "Understood.".into()),
+        ];
+        drawn("claude-code", &lines.concat())
+    };
+    assert_snapshot!(drawn_with(false), @"
+    0 < - 2 prompt: Run it 1/0
+    1 < 0 4 prompt: but only this once answered Main
+    ");
+    assert_snapshot!(drawn_with(true), @"
+    0 < - 2 prompt: Run it 1/1
+    1 < 0 4 prompt: but only this once answered Main
+    ");
+}
+
 #[test]
 fn compactions_rewinds_and_side_conversations_are_turns_of_their_own() {
     assert_snapshot!(turns("
@@ -137,12 +171,7 @@ fn compactions_rewinds_and_side_conversations_are_turns_of_their_own() {
 
 #[test]
 fn what_a_person_did_at_the_screen_is_named_as_they_typed_it() {
-    let line = |kind: &str, id: &str, parent: Option<&str>, content: &str| {
-        let message = serde_json::json!({"role": kind, "content": content});
-        let line = serde_json::json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "message": message,
-            "timestamp": "2026-11-15T10:00:00Z"});
-        format!("{line}\n")
-    };
+    let line = |kind, id, parent, content: &str| claude_line(kind, id, parent, content.into());
     let lines = [
         line("user", "1", None, "<command-name>/rename</command-name>\n<command-args>Shop talk</command-args>"),
         line("user", "2", Some("1"), "<local-command-stdout>renamed</local-command-stdout>"),

@@ -38,8 +38,8 @@ impl Turns<'_> {
             at: first.at(),
             end,
             calls: reader.calls.len(),
-            failed_calls: reader.failed.len(),
-            denied_calls: reader.denied.len(),
+            failed_calls: reader.failed.intersection(&reader.calls).count(),
+            denied_calls: reader.denied.intersection(&reader.calls).count(),
             sidechain: first.is_sidechain(),
             on_branch: group.on_branch,
             head: group.head,
@@ -55,6 +55,10 @@ impl Turns<'_> {
                 reader.add(record, body);
             }
         }
+        // The last results can be in the record of the next prompt.
+        let next = self.last(turn).children().filter(|next| reader.has_open_calls() && next.kind() == Kind::User);
+        let next: Vec<Body> = next.map(RecordRef::body).collect::<Result<_>>()?;
+        next.iter().filter_map(Body::content).for_each(|content| reader.results(&content.results));
         Ok(reader)
     }
 
@@ -219,15 +223,18 @@ impl Reader {
         }
     }
 
+    fn has_open_calls(&self) -> bool {
+        !self.calls.is_subset(&self.answered)
+    }
+
     /// How the turn ended; `asks` is whether it asked for an answer.
     fn end(&self, asks: bool, is_continued: bool) -> Option<TurnEnd> {
-        let is_open = !self.calls.is_subset(&self.answered);
         match self.last {
             Last::Nothing => asks.then_some(TurnEnd::NoAnswer),
             Last::Text => Some(TurnEnd::Answered),
             Last::Failure => Some(TurnEnd::Failed),
             // The next prompt was typed while a tool ran, and the model answers both.
-            Last::Call | Last::Result if is_continued && !is_open => None,
+            Last::Call | Last::Result if is_continued && !self.has_open_calls() => None,
             Last::Thinking | Last::Call | Last::Result | Last::Interruption => Some(TurnEnd::Interrupted),
         }
     }
