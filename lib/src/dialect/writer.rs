@@ -158,6 +158,9 @@ pub struct NewRecord<'a> {
     pub last: Option<&'a RecordId>,
     /// The model of the last answer, while an agent records: a reader may assume it for this record, too.
     pub model_before: Option<&'a str>,
+    /// The text of a prompt as it may be repeated: masked, as far as any format repeats it. To cut the body's text instead would
+    /// leave the beginning of a secret, which no rule knows.
+    pub prompt: Option<&'a str>,
     /// Makes further ids that the format needs.
     pub new_id: &'a dyn Fn() -> String,
 }

@@ -42,6 +42,7 @@ pub(crate) fn draft<'a>(
         forked_from: None,
         model_before: None,
         last: None,
+        prompt: None,
         new_id,
     }
 }

@@ -140,8 +140,7 @@ impl Record<'_> {
     /// The line that names the head.
     fn last_prompt(&self, leaf: &RecordId) -> Fields {
         let mut line = fields(json!({"type": "last-prompt"}));
-        if let Body::User(content) = self.draft.body {
-            let text = line_builder::joined_text(&content.parts, &mut Losses::default());
+        if let Some(text) = self.draft.prompt {
             line.put("lastPrompt", text.chars().take(LAST_PROMPT_CHARS).collect::<String>());
         }
         line.extend(fields(json!({"leafUuid": leaf, "sessionId": self.draft.session})));

@@ -86,6 +86,7 @@ fn written(record: RecordRef<'_>, body: &Body) -> Vec<Value> {
         forked_from: None,
         model_before: None,
         last: None,
+        prompt: None,
         new_id: &|| id.to_string(),
     };
     (writing.lines)(&new).lines.into_iter().map(|line| line.value).collect()

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 
 use super::cursor::{Chain, ParentRecord};
 use super::log::{Log, Mode, Place};
+use crate::dialect::line_builder;
 use crate::dialect::writer::{Fragment, Line, Names, NewRecord, Response};
 use crate::model::error::{Error, Result};
 use crate::model::hash::sha256;
@@ -105,6 +106,14 @@ impl Log {
                 On::Start => tip_before.is_some(),
                 On::Last | On::LastAsNewAnswer | On::Append(_) => false,
             };
+        // Formats repeat the prompt of a new branch only.
+        let prompt = match &body {
+            Body::User(content) if branches => {
+                let text = line_builder::joined_text(&content.parts, &mut Losses::default());
+                Some(self.place.masked_start(&text, &chain.sensitive_calls))
+            }
+            _ => None,
+        };
         let Place { session, writing, host, forked_from, .. } = &self.place;
         let mut written = (writing.lines)(&NewRecord {
             session,
@@ -122,6 +131,7 @@ impl Log {
             forked_from: forked_from.as_ref().map(|(session, record)| (session, record)),
             last: chain.last_line.as_ref(),
             model_before: self.cursor.tally.model.as_deref().filter(|_| self.place.mode == Mode::Live),
+            prompt: prompt.as_deref(),
             new_id: &*host.new_id,
         });
         if let Some(line) = written.lines.last() {

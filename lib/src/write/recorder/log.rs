@@ -20,7 +20,7 @@ use crate::model::error::{Error, Result};
 use crate::model::git;
 use crate::model::host::Host;
 use crate::model::record::{Body, Context, Kind, RecordId, SessionId};
-use crate::redact::Redactor;
+use crate::redact::{Redactor, SensitiveCalls};
 use crate::session::Session;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::parser::VALUE_LIMIT_BYTES;
@@ -38,6 +38,9 @@ const SESSIONS_FOLLOWED: usize = 100;
 
 /// How the id of a record begins that is named after the place of its line.
 const PLACE_PREFIX: &str = "at-";
+
+/// A secret that begins in the part of a prompt that is repeated, and is longer than this, is known by its beginning.
+const MASKED_START_BYTES: usize = 32 * 1024;
 
 /// Where a log is, and how it is written.
 pub(crate) struct Place {
@@ -61,6 +64,16 @@ impl Place {
     pub(crate) fn may_change_session(&self) -> bool {
         let states_ids = (self.writing.states_session_id)(&SessionId(ANY_ID.to_owned()));
         self.mode == Mode::Live && self.writing.ended_path.is_some() && states_ids
+    }
+
+    /// The beginning of a text, longer than any format repeats it, as it may be written: to be cut only now, because no rule knows
+    /// the first half of a secret. `calls` are those before it.
+    pub(super) fn masked_start(&self, text: &str, calls: &SensitiveCalls) -> String {
+        let start = &text[..text.floor_char_boundary(MASKED_START_BYTES)];
+        let Some(redactor) = &self.redactor else { return start.to_owned() };
+        let line = Value::from(vec![start]).to_string();
+        let masked = redactor.line_after(&mut calls.clone(), line.as_bytes()).bytes;
+        serde_json::from_slice(&masked).map_or_else(|_| String::new(), |[start]: [String; 1]| start)
     }
 }
 
@@ -296,7 +309,7 @@ impl Log {
         self.cursor.tally.started.get_or_insert(at);
         self.cursor.tally.is_open = true;
         self.cursor.tally.messages += batch.messages;
-        self.cursor.wrote(offset, batch.bytes.len(), &batch.bodies);
+        self.cursor.wrote(&self.place, offset, batch.bytes.len(), &batch.bodies);
         if batch.bodies.iter().any(|(_, body)| matches!(body, Body::Title(_))) {
             (self.title, self.sidecar_at) = (TitleState::Due, None);
         }
