@@ -359,11 +359,12 @@ fn no_copy_of_the_secret_is_left_beside_a_session() {
     for said in [
         "no longer restore the original",
         "Undo can no longer restore",
-        "Not changed: 1 file backup of the agent in $HOME/.sage/sessions/one/backups, 1 of them with secrets",
+        "Deleted 1 file backup of the agent: undo can no longer restore",
     ] {
         assert!(done.err.contains(said), "{said}: {}", done.all());
     }
     assert!(!beside("json").exists() && !beside("original").exists());
+    assert!(!native.with_file_name("backups").join("a").exists());
     for path in
         [converted, native.clone(), native.with_file_name("snapshots.jsonl"), native.with_file_name("metadata.json")]
     {
@@ -371,7 +372,43 @@ fn no_copy_of_the_secret_is_left_beside_a_session() {
         assert!(!text.contains(&token()) && text.contains("[REDACTED:"), "{}: {text}", path.display());
     }
     let deleted = notes(&env).into_iter().filter(|note| note.get("after").is_none()).count();
-    assert_eq!((notes(&env).len(), deleted), (6, 2), "{:?}", notes(&env));
+    assert_eq!((notes(&env).len(), deleted), (7, 3), "{:?}", notes(&env));
+}
+
+/// A copy is a secret for what it says, or for the file that it is of; the others stay, so that undo works for them.
+#[test]
+fn file_backups_with_secrets_are_deleted_and_the_others_stay() {
+    let env = TestEnv::new();
+    let id = "81362430-fc3d-485a-8970-a4cdcbaf9389";
+    let copies = [
+        ("a.py", "0a@v1", token()),
+        ("b.py", "0b@v1", "tide = 1".to_owned()),
+        (".env", "0c@v1", "LIGHTS=at seven".to_owned()),
+    ];
+    let named: serde_json::Map<String, Value> = copies
+        .iter()
+        .map(|(path, name, _)| ((*path).to_owned(), json!({"backupFileName": name, "version": 1})))
+        .collect();
+    let prompt = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": id, "cwd": "/p", "timestamp": "2026-11-15T10:00:00Z",
+        "message": {"role": "user", "content": "Go on."}});
+    let snapshot = json!({"type": "file-history-snapshot", "messageId": "u1", "isSnapshotUpdate": false,
+        "snapshot": {"messageId": "u1", "timestamp": "2026-11-15T10:00:00Z", "trackedFileBackups": named}});
+    let claude = env.home().join(".claude");
+    let log = claude.join(format!("projects/-p/{id}.jsonl"));
+    put(&log, format!("{prompt}\n{snapshot}\n"));
+    let backup = |name: &str| claude.join("file-history").join(id).join(name);
+    copies.iter().for_each(|(_, name, text)| put(&backup(name), text));
+
+    let log = log.to_str().unwrap();
+    assert_eq!(redact(&env, &[log, "--check"]).code, 1);
+    let asked = redact(&env, &[log, "--in-place"]);
+    assert!(asked.code == 2 && asked.err.contains("2 file backups of the agent deleted"), "{}", asked.all());
+    let done = redact(&env, &[log, "--in-place", "--yes"]);
+    assert!(done.code == 0 && done.err.contains("Deleted 2 file backups of the agent"), "{}", done.all());
+    assert_eq!(["0a@v1", "0b@v1", "0c@v1"].map(|name| backup(name).exists()), [false, true, false]);
+    assert_eq!(notes(&env).len(), 2, "{:?}", notes(&env));
+    let again = redact(&env, &[log, "--in-place", "--yes"]);
+    assert!(again.code == 0 && again.out.starts_with("no secrets in 2 files"), "{}", again.all());
 }
 
 #[test]

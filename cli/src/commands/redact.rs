@@ -294,11 +294,11 @@ fn clean_all(scans: &mut [Scan], args: &RedactArgs, redactor: &Redactor, ctx: &m
         files.iter().try_for_each(|file| clean_copy::check_cleanable(file, &host))?;
         wanted.push((scan, files));
     }
-    let count: usize = wanted.iter().map(|(_, files)| files.len()).sum();
-    if count == 0 {
+    let roles: Vec<FileRole> = wanted.iter().flat_map(|(_, files)| files).map(|file| file.role).collect();
+    if roles.is_empty() {
         return Ok(true);
     }
-    if !may_clean(count, args, ctx)? {
+    if !may_clean(&roles, args, ctx)? {
         return Err(Failure::new(FailureKind::Usage, "nothing was changed").hint("answer y, or add --yes"));
     }
     let mut is_done = true;
@@ -310,7 +310,7 @@ fn clean_all(scans: &mut [Scan], args: &RedactArgs, redactor: &Redactor, ctx: &m
         })();
         match cleaned {
             Ok(Cleaning { done, failed }) => {
-                note_cleaned(scan, &done, redactor, ctx)?;
+                note_cleaned(scan, &done, ctx)?;
                 if let Some(error) = failed {
                     is_done = false;
                     ctx.warn(&error.into())?;
@@ -352,31 +352,35 @@ fn files_to_clean(scan: &Scan, redactor: &Redactor) -> Result<Vec<SecretFile>, F
 }
 
 /// Asks on a terminal; elsewhere `--yes` is needed.
-fn may_clean(count: usize, args: &RedactArgs, ctx: &mut Ctx) -> Result<bool, Failure> {
+fn may_clean(roles: &[FileRole], args: &RedactArgs, ctx: &mut Ctx) -> Result<bool, Failure> {
     if args.yes {
         return Ok(true);
     }
-    let files = plural(count as u64, "file");
+    let count = |is_backup: bool| roles.iter().filter(|role| (**role == FileRole::Backup) == is_backup).count() as u64;
+    let files = plural(count(false), "file");
+    let backups = Some(count(true)).filter(|count| *count > 0).map(|count| plural(count, "file backup"));
     if !ask::is_possible(ctx) {
-        let message = format!("{files} would be rewritten for good");
+        let deleted = backups.map(|backups| format!(", and {backups} of the agent deleted")).unwrap_or_default();
+        let message = format!("{files} would be rewritten for good{deleted}");
         return Err(Failure::new(FailureKind::Usage, message).hint("add --yes, or leave out --in-place to see them"));
     }
-    ask::is_agreed(&format!("Remove the secrets from {files} for good?"), ctx)
+    let deleted = backups.map(|backups| format!(", and delete {backups} of the agent")).unwrap_or_default();
+    ask::is_agreed(&format!("Remove the secrets from {files} for good{deleted}?"), ctx)
 }
 
 /// Says what was done to a session, and what that means.
-fn note_cleaned(scan: &mut Scan, cleaned: &[CleanedFile], redactor: &Redactor, ctx: &mut Ctx) -> Result<(), Failure> {
-    let (mut is_log_changed, mut is_original_gone) = (false, false);
-    for CleanedFile { path, deleted } in cleaned {
-        is_log_changed |= scan.target.log() == Some(path);
-        is_original_gone |= *deleted;
+fn note_cleaned(scan: &mut Scan, cleaned: &[CleanedFile], ctx: &mut Ctx) -> Result<(), Failure> {
+    let is_log_changed = cleaned.iter().any(|cleaned| scan.target.log() == Some(&cleaned.path));
+    let is_original_gone = cleaned.iter().any(|cleaned| cleaned.role == FileRole::Original);
+    for CleanedFile { path, role } in cleaned {
+        let deleted = role.is_deleted();
         let file = scan.files.iter_mut().find(|file| file.file == *path);
         if let Some(file) = file {
-            file.deleted = *deleted;
+            file.deleted = deleted;
             file.output = (!deleted).then(|| path.to_string_lossy().into_owned());
         }
         if !ctx.json {
-            let word = if *deleted { "deleted" } else { "cleaned" };
+            let word = if deleted { "deleted" } else { "cleaned" };
             ctx.line(&format!("{word} {}", clean::line(&path.to_string_lossy())))?;
         }
     }
@@ -391,9 +395,10 @@ fn note_cleaned(scan: &mut Scan, cleaned: &[CleanedFile], redactor: &Redactor, c
     if scan.files.iter().any(|file| file.is_in_snapshot) {
         ctx.note("Undo can no longer restore files whose content had a secret in a snapshot.")?;
     }
-    if let Some((folder, count, found)) = secrets::in_backups(source, redactor) {
-        let (backups, folder) = (plural(count as u64, "file backup"), folder.display());
-        ctx.note(&format!("Not changed: {backups} of the agent in {folder}, {found} of them with secrets."))?;
+    let backups = cleaned.iter().filter(|cleaned| cleaned.role == FileRole::Backup).count() as u64;
+    if backups > 0 {
+        let backups = plural(backups, "file backup");
+        ctx.note(&format!("Deleted {backups} of the agent: undo can no longer restore what was in them."))?;
     }
     Ok(())
 }

@@ -1,19 +1,21 @@
 //! Which secrets are in files: where each is, never what it is.
 //!
 //! A session's files are its log (several for Codex), the files beside it, the original that a conversion kept, and what its agent
-//! keeps elsewhere under the session's id: sub-agents' logs, saved results, task lists. Compressed files are read as their content; of
+//! keeps elsewhere under the session's id: sub-agents' logs, saved results, task lists, file backups. Compressed files are read as their content; of
 //! a database, each record is.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::dialect::Dialect;
 use crate::dialect::layout::{Format, beside_converted};
 use crate::model::error::Result;
-use crate::model::record::Kind;
+use crate::model::record::{Before, Body, FileState, Kind};
 use crate::model::regular_file;
 use crate::redact::{DocumentFinding, RedactedDocument, Redactor, SensitiveCalls};
 use crate::session::Session;
@@ -53,7 +55,7 @@ pub struct FileSecrets {
     /// The file without secrets, if one was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// True if the file was deleted, because it was an original that a conversion had kept.
+    /// True if the file was deleted, because it was an original that a conversion had kept, or a file backup.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deleted: bool,
     /// The same file, also if its path is no UTF-8; empty for piped bytes and databases.
@@ -100,6 +102,8 @@ pub struct SecretFile {
     pub(crate) content: ContentKind,
     /// The dialect of its session.
     pub(crate) dialect: Option<&'static str>,
+    /// The file that a backup is of, as its session names it.
+    backup_of: Option<String>,
 }
 
 /// What a file is for its session.
@@ -113,8 +117,17 @@ pub enum FileRole {
     Original,
     /// A sub-agent's log, a saved result or a task list, in a place that is named after the session.
     Further,
+    /// What a file of the project was before a change, in the session's file history.
+    Backup,
     /// It belongs to no session.
     Text,
+}
+
+impl FileRole {
+    /// Whether it is deleted, if it has secrets, and not rewritten: it is there to restore exact bytes.
+    pub fn is_deleted(self) -> bool {
+        matches!(self, FileRole::Original | FileRole::Backup)
+    }
 }
 
 /// How a file is read.
@@ -129,7 +142,8 @@ pub(crate) enum ContentKind {
 impl SecretFile {
     /// A file that belongs to no session.
     pub fn text(path: &Path) -> SecretFile {
-        SecretFile { path: path.to_path_buf(), role: FileRole::Text, content: ContentKind::Document, dialect: None }
+        let (path, role, content) = (path.to_path_buf(), FileRole::Text, ContentKind::Document);
+        SecretFile { path, role, content, dialect: None, backup_of: None }
     }
 
     /// The files of a session that are there, its first log first. A database has none that could be rewritten.
@@ -140,7 +154,7 @@ impl SecretFile {
             Format::Rows(_) => return Vec::new(),
         };
         let known = Some(source.dialect.name()).filter(|name| *name != "unknown");
-        let file = |path: PathBuf, role, content| SecretFile { path, role, content, dialect: known };
+        let file = |path: PathBuf, role, content| SecretFile { path, role, content, dialect: known, backup_of: None };
         let companions = source.layout.companions.iter().map(|name| source.path.with_file_name(name));
         let logs = std::iter::once(source.path.clone()).chain(source.earlier.iter().cloned());
         let logs = logs.map(|path| file(path, FileRole::Log, content));
@@ -152,10 +166,14 @@ impl SecretFile {
             let content = if is_sub_agents_log(&path) { ContentKind::Lines } else { ContentKind::Document };
             file(path, FileRole::Further, content)
         });
+        let backups = backups(source)
+            .into_iter()
+            .map(|(path, backup_of)| SecretFile { backup_of, ..file(path, FileRole::Backup, ContentKind::Document) });
         logs.chain(lines)
             .chain(sidecar)
             .chain(originals)
             .chain(further)
+            .chain(backups)
             .filter(|file| file.path == source.path || regular_file::is_there(&file.path))
             .collect()
     }
@@ -170,6 +188,20 @@ impl SecretFile {
                 Ok((file.read_at(0, file.len()?)?, torn))
             }
         }
+    }
+
+    /// Whether everything in it is a secret, whatever it says.
+    fn is_secret_as_whole(&self, redactor: &Redactor) -> bool {
+        match self.role {
+            FileRole::Text => redactor.is_sensitive_file(&self.path.to_string_lossy()),
+            FileRole::Backup => self.backup_of.as_deref().is_some_and(|path| redactor.is_sensitive_file(path)),
+            FileRole::Log | FileRole::Sidecar | FileRole::Original | FileRole::Further => false,
+        }
+    }
+
+    /// How many secrets are in it.
+    pub(crate) fn count_secrets(&self, redactor: &Redactor) -> Result<usize> {
+        Ok(scan(self, redactor)?.findings.len())
     }
 
     /// The dialect that its records are read in.
@@ -212,6 +244,37 @@ fn further_files(source: &Source) -> Vec<PathBuf> {
     files
 }
 
+/// The copies in a session's file history, and the files that they are of, as far as its snapshots name them.
+fn backups(source: &Source) -> Vec<(PathBuf, Option<String>)> {
+    let entries = source
+        .file_history()
+        .and_then(|folder| std::fs::read_dir(folder).ok())
+        .into_iter()
+        .flatten()
+        .flatten();
+    let copies = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let mut copies: Vec<PathBuf> = copies.take(FURTHER_FILES_LIMIT).map(|entry| entry.path()).collect();
+    copies.sort_unstable();
+    let mut originals: HashMap<OsString, String> = HashMap::new();
+    // Nothing in a snapshot depends on the time at which it is read.
+    let session = (!copies.is_empty()).then(|| Session::open(source, &ReadOptions::plain(Timestamp::UNIX_EPOCH)).ok());
+    for record in session.iter().flatten().flat_map(Session::records).filter(|record| record.kind() == Kind::Snapshot) {
+        let Ok(Body::Snapshot(snapshot)) = record.body() else { continue };
+        for FileState { path, before, .. } in snapshot.all_files() {
+            if let Before::Backup { name, .. } = before
+                && let Some(name) = Path::new(name).file_name()
+            {
+                originals.insert(name.to_owned(), path.clone());
+            }
+        }
+    }
+    let with_original = |copy: PathBuf| {
+        let original = copy.file_name().and_then(|name| originals.remove(name));
+        (copy, original)
+    };
+    copies.into_iter().map(with_original).collect()
+}
+
 fn is_sub_agents_log(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with("agent-") && name.ends_with(".jsonl")
@@ -219,14 +282,7 @@ fn is_sub_agents_log(path: &Path) -> bool {
 
 /// The secrets of a file that belongs to no session. One that is a secret as a whole is a finding by itself, unless it is empty.
 pub fn in_file(path: &Path, redactor: &Redactor) -> Result<FileSecrets> {
-    let file = SecretFile::text(path);
-    let mut scanned = scan(&file, redactor)?;
-    let is_empty = || std::fs::metadata(path).is_ok_and(|there| there.len() == 0);
-    if redactor.is_sensitive_file(&path.to_string_lossy()) && !is_empty() {
-        let (rule, pointer) = ("file".to_owned(), String::new());
-        scanned.findings.insert(0, DocumentFinding { rule, line: 1, pointer, offset: 0, hash: None });
-    }
-    Ok(scanned.without_records())
+    Ok(scan(&SecretFile::text(path), redactor)?.without_records())
 }
 
 /// The secrets of piped bytes, which may be a session.
@@ -267,19 +323,6 @@ pub fn in_session(source: &Source, redactor: &Redactor, reading: &ReadOptions<'_
     }
     let session = Session::open(source, reading)?;
     Ok(scanned.into_iter().map(|scanned| scanned.with_records(&session, redactor)).collect())
-}
-
-/// How many files are in a session's folder of file backups, how many of them have secrets, and the folder.
-pub fn in_backups(source: &Source, redactor: &Redactor) -> Option<(PathBuf, usize, usize)> {
-    let folder = source.file_history()?;
-    let entries = std::fs::read_dir(&folder).ok()?.flatten();
-    let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-    let (mut count, mut found) = (0, 0);
-    for file in files {
-        count += 1;
-        found += usize::from(in_file(&file.path(), redactor).is_ok_and(|secrets| secrets.masked > 0));
-    }
-    (count > 0).then_some((folder, count, found))
 }
 
 /// A content without its secrets.
@@ -337,7 +380,7 @@ struct Scanned<'f> {
 }
 
 fn scan<'f>(file: &'f SecretFile, redactor: &Redactor) -> Result<Scanned<'f>> {
-    let is_further = file.role == FileRole::Further;
+    let is_further = matches!(file.role, FileRole::Further | FileRole::Backup);
     if is_further && std::fs::metadata(&file.path).is_ok_and(|there| there.len() > COMPANION_LIMIT_BYTES) {
         let torn = Some(format!("not read: larger than {COMPANION_LIMIT_BYTES} bytes"));
         return Ok(Scanned { file, findings: Vec::new(), torn });
@@ -347,7 +390,12 @@ fn scan<'f>(file: &'f SecretFile, redactor: &Redactor) -> Result<Scanned<'f>> {
         Err(error) if is_further => (Vec::new(), Some(format!("not read: {error}"))),
         read => read?,
     };
-    Ok(Scanned { file, findings: clean(&bytes, file.content, redactor).findings, torn })
+    let mut findings = clean(&bytes, file.content, redactor).findings;
+    if file.is_secret_as_whole(redactor) && !bytes.is_empty() {
+        let (rule, pointer) = ("file".to_owned(), String::new());
+        findings.insert(0, DocumentFinding { rule, line: 1, pointer, offset: 0, hash: None });
+    }
+    Ok(Scanned { file, findings, torn })
 }
 
 impl Scanned<'_> {

@@ -2,7 +2,7 @@
 //!
 //! A file is replaced only by a copy that was compared with it: the same lines, in which nothing differs but masked strings where a
 //! secret was found; a second pass finds nothing; its records are the same. No copy of the secret is left: there is no backup, and
-//! an original that a conversion kept is deleted. What was done is noted in our data folder.
+//! an original that a conversion kept, or a copy in the agent's file history, is deleted. What was done is noted in our data folder.
 
 mod verify;
 
@@ -45,8 +45,8 @@ const IN_USE_SECONDS: i64 = 60;
 pub struct CleanedFile {
     /// The file.
     pub path: PathBuf,
-    /// True if it was an original that a conversion had kept, and was deleted.
-    pub deleted: bool,
+    /// What it was for its session.
+    pub role: FileRole,
 }
 
 /// A line of the notes.
@@ -155,7 +155,7 @@ pub fn check_cleanable(file: &SecretFile, host: &Host) -> Result<()> {
     if age.is_some_and(|age| age < IN_USE_SECONDS) {
         return refused(NotCleaned::JustWritten);
     }
-    if file.role == FileRole::Original {
+    if file.role.is_deleted() {
         return Ok(());
     }
     if has_other_name(&there) {
@@ -192,30 +192,28 @@ pub struct Cleaning {
     pub failed: Option<Error>,
 }
 
-/// Replaces the files of one session, which have secrets, by clean ones; deletes the originals that a conversion kept. All are
+/// Replaces the files of one session, which have secrets, by clean ones; deletes those that are there to restore exact bytes. All are
 /// compared before the first is replaced, and an error before that changes nothing.
 pub fn clean_in_place(files: &[&SecretFile], redactor: &Redactor, host: &Host) -> Result<Cleaning> {
     let disk: &dyn Disk = &Real;
     files.iter().try_for_each(|file| check_cleanable(file, host))?;
-    let is_kept = |file: &&&SecretFile| file.role != FileRole::Original;
-    let staged = files.iter().filter(is_kept).map(|file| Staged::new(disk, file, redactor, host));
+    let (deleted, kept): (Vec<&SecretFile>, Vec<&SecretFile>) = files.iter().partition(|file| file.role.is_deleted());
+    let staged = kept.iter().map(|file| Staged::new(disk, file, redactor, host));
     let staged: Vec<Staged<'_>> = staged.collect::<Result<_>>()?;
     staged.iter().try_for_each(Staged::check_unchanged)?;
-    let originals = files.iter().filter(|file| file.role == FileRole::Original);
     // What cannot be noted is not begun.
     let notes = Notes::open(disk, host)?;
     let append = |note: &Note| notes.as_ref().map_or(Ok(()), |notes| notes.append(note));
     let mut done = Vec::new();
     let failed = (|| {
-        for one in staged {
-            let path = one.path.clone();
+        for (file, one) in kept.iter().zip(staged) {
             let note = one.commit(host)?;
-            done.push(CleanedFile { path, deleted: false });
+            done.push(CleanedFile { path: file.path.clone(), role: file.role });
             append(&note)?;
         }
-        for original in originals {
-            let note = delete_original(disk, original, redactor, host)?;
-            done.push(CleanedFile { path: original.path.clone(), deleted: true });
+        for file in deleted {
+            let note = delete_noted(disk, file, redactor, host)?;
+            done.push(CleanedFile { path: file.path.clone(), role: file.role });
             append(&note)?;
         }
         Ok(())
@@ -223,11 +221,9 @@ pub fn clean_in_place(files: &[&SecretFile], redactor: &Redactor, host: &Host) -
     Ok(Cleaning { done, failed: failed.err() })
 }
 
-fn delete_original(disk: &dyn Disk, original: &SecretFile, redactor: &Redactor, host: &Host) -> Result<Note> {
-    let path = &original.path;
-    let bytes = regular_file::read(path, u64::MAX, Links::Refuse)?;
-    let masked = secrets::clean(&bytes, original.content, redactor).findings.len();
-    let before = blake3::hash(&bytes).to_hex().to_string();
+fn delete_noted(disk: &dyn Disk, file: &SecretFile, redactor: &Redactor, host: &Host) -> Result<Note> {
+    let path = &file.path;
+    let (before, masked) = (hash_of(path)?.to_hex().to_string(), file.count_secrets(redactor)?);
     delete(disk, path)?;
     sync_parent(disk, path)?;
     let (path, at) = (path.to_string_lossy().into_owned(), (host.now)());
@@ -288,7 +284,7 @@ impl<'d> Staged<'d> {
         let is_log = match file.role {
             FileRole::Log => true,
             FileRole::Further => file.content == ContentKind::Lines,
-            FileRole::Sidecar | FileRole::Original | FileRole::Text => false,
+            FileRole::Sidecar | FileRole::Original | FileRole::Backup | FileRole::Text => false,
         };
         if let Some(dialect) = file.dialect().filter(|_| is_log) {
             let now = (host.now)();

@@ -155,7 +155,12 @@ fn a_snapshot_with_a_secret_names_a_blob_with_the_true_bytes() {
 /// Everything that is on the disk.
 fn all_files(machine: &Machine) -> String {
     let read = |name: PathBuf| machine.sim.read(&name.to_string_lossy());
-    let files = machine.sim.names().into_iter().filter_map(read).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let files = machine
+        .sim
+        .names()
+        .into_iter()
+        .filter_map(read)
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     files.collect::<Vec<_>>().join("\n")
 }
 
