@@ -20,7 +20,7 @@ use super::{Engine, Style};
 pub use calls::SensitiveCalls;
 use edited::Edited;
 use file_mask::{FileMask, is_placeholder};
-use keys::{CONTENTS, COPIES, INPUTS, RESULTS, is_label, is_path, is_path_key, is_script_key};
+use keys::{CONTENTS, COPIES, INPUTS, RESULTS, is_about, is_path_key, is_script_key};
 use parse::parse;
 use patches::Section;
 
@@ -129,11 +129,11 @@ impl Search<'_> {
         let names_file = self.names_file(map);
         let is_result = self.calls.include(map) || calls::is_on_file(map, self.mask);
         for (key, value) in map {
-            let is_label = is_label(key) || is_path(key, value);
-            let is_content = names_file && !is_label && (depth > 0 || CONTENTS.contains(&key.as_str()));
+            let is_about = is_about(key, value);
+            let is_content = names_file && !is_about && (depth > 0 || CONTENTS.contains(&key.as_str()));
             let is_output = is_result && RESULTS.contains(&key.as_str());
             self.has_result |= is_output;
-            let hides = is_content || is_output || !is_label && self.mask.is_sensitive(key) && key.contains('.');
+            let hides = is_content || is_output || !is_about && self.mask.is_sensitive(key) && key.contains('.');
             within(pointer, key, |pointer| match value {
                 value if hides => self.hide(value, pointer),
                 value if is_script_key(key) => self.command(value, pointer, depth + 1),
@@ -164,7 +164,7 @@ impl Search<'_> {
                 }
             }
             Value::Object(map) => {
-                for (key, value) in map.iter().filter(|(key, value)| !is_label(key) && !is_path(key, value)) {
+                for (key, value) in map.iter().filter(|(key, value)| !is_about(key, value)) {
                     within(pointer, key, |pointer| self.hide(value, pointer));
                 }
             }

@@ -87,6 +87,11 @@ pub(super) fn is_reference(key: &str) -> bool {
     IDS.contains(&key) || HASHES.contains(&key)
 }
 
+/// Whether this is a BLAKE3 or SHA-256 hash in hexadecimal digits.
+pub(super) fn is_content_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
 /// Whether its maker verifies a field byte by byte.
 pub(super) fn is_sealed(key: &str) -> bool {
     SEALED.contains(&key)

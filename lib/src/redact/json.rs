@@ -274,16 +274,15 @@ impl<'w> Walk<'w> {
         let (end, has_escapes) = string_end(line, quote + 1);
         let literal = Literal { quote, written: &line[quote + 1..end], is_closed: line.get(end) == Some(&b'"') };
         let is_key = self.frames.last().is_some_and(|frame| frame.expects_key);
-        if let Some(new) = self.replaced_string(is_key) {
+        let text = decoded(literal.written, has_escapes);
+        let is_kept = self.kept.contains(text.as_ref());
+        if let Some(new) = self.replaced_string(is_key).filter(|_| !is_kept) {
+            drop(text);
             self.write_string(&literal, &new);
             self.note(vec![Finding { rule: by_file::RULE.to_owned(), span: 0..0, hash: None }], quote, Some(()));
             return literal.end();
         }
-        let text = decoded(literal.written, has_escapes);
-        let change = match !self.kept.contains(text.as_ref()) {
-            true => self.change(&text, is_key),
-            false => Change::nothing(),
-        };
+        let change = if is_kept { Change::nothing() } else { self.change(&text, is_key) };
         if let Some(frame) = self.frames.last_mut() {
             match is_key {
                 true => frame.read_key(text.clone(), &change),

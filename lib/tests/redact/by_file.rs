@@ -261,3 +261,14 @@ fn looking_for_the_results_of_many_calls_takes_linear_time() {
         assert!(lines.iter().all(has_none));
     });
 }
+
+#[test]
+fn a_restore_of_a_secret_file_keeps_its_hashes() {
+    let hash = "0f".repeat(32);
+    let restored = json!({"path": ".env", "action": "restore", "state": "ready",
+        "hashes": {"before": hash, "after": null}, "modes": {"before": 420, "after": 420}});
+    check_unchanged(&[json!({"type": "restore", "files": [restored]})]);
+    // A name alone opens no hole.
+    check_hidden(&[json!({"files": [{"path": ".env", "hashes": {"before": CONTENT, "after": hash}}]})], &[]);
+    check_hidden(&[json!({"files": [{"path": ".env", "hashes": CONTENT}]})], &[]);
+}

@@ -3,6 +3,8 @@
 #[cfg(unix)]
 mod attacks;
 mod histories;
+#[cfg(unix)]
+mod sensitive;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -58,7 +58,7 @@ pub(super) fn is_choice_key(key: &str) -> bool {
 }
 
 /// Whether this is a path, or several; an object under such a key has a path and more.
-pub(super) fn is_path(key: &str, value: &Value) -> bool {
+fn is_path(key: &str, value: &Value) -> bool {
     is_path_key(key) && !value.is_object()
 }
 
@@ -71,6 +71,13 @@ pub(super) fn is_script_key(key: &str) -> bool {
     matches!(key, "command" | "cmd" | "script" | "commands" | "argv")
 }
 
-pub(super) fn is_label(key: &str) -> bool {
-    LABELS.contains(&key) || fields::is_reference(key)
+/// Whether a value beside a file's path says something about the file, and is none of its content.
+pub(super) fn is_about(key: &str, value: &Value) -> bool {
+    LABELS.contains(&key) || fields::is_reference(key) || is_path(key, value) || key == "hashes" && is_hashes(value)
+}
+
+/// `{"before": "0f3a…", "after": null}`: names of contents, by which a restore is taken back.
+fn is_hashes(value: &Value) -> bool {
+    let is_hash = |value: &Value| value.as_str().map_or(value.is_null(), fields::is_content_hash);
+    value.as_object().is_some_and(|sides| sides.values().all(is_hash))
 }

@@ -24,7 +24,7 @@ use crate::session::{RecordRef, Session};
 /// Why a blob is not known.
 const NO_BLOBS: &str = "the session is in no store with blobs";
 
-/// Reads every record that can tell of files.
+/// Reads every record that can tell of files, with its secrets: what an undo restores is exact. Who prints paths masks them.
 pub(super) fn history(
     session: &Session,
     root: PathBuf,
@@ -57,12 +57,12 @@ pub(super) fn history(
     for record in session.records() {
         match record.kind() {
             Kind::Snapshot => {
-                if let Body::Snapshot(snapshot) = record.body()? {
+                if let Body::Snapshot(snapshot) = record.exact_body()? {
                     collector.snapshot(record, &snapshot);
                 }
             }
             Kind::Restore => {
-                if let Body::Restore(restore) = record.body()? {
+                if let Body::Restore(restore) = record.exact_body()? {
                     let moment = |phase| Moment::at(record.order(), phase);
                     let event =
                         RestoreEvent { moment: moment(Phase::Before), id: id_of(record), last_record: None, restore };
@@ -70,7 +70,7 @@ pub(super) fn history(
                 }
             }
             Kind::Assistant | Kind::ToolResult | Kind::User => {
-                if let Some(content) = record.body()?.content() {
+                if let Some(content) = record.exact_body()?.content() {
                     collector.content(record, content);
                 }
             }

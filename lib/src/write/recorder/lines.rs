@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::cursor::{Chain, ParentRecord};
 use super::log::{Log, Mode, Place};
@@ -14,7 +15,7 @@ use crate::model::hash::sha256;
 use crate::model::json;
 use crate::model::loss::{Loss, LossKind, Losses, Lost};
 use crate::model::message::Part;
-use crate::model::record::{After, Before, Body, Context, Kind, RecordId, Snapshot};
+use crate::model::record::{After, Before, Body, Context, Kind, RecordId, Restore, RestoredFile, Snapshot};
 use crate::write::blobs::Blobs;
 
 /// One body to write, and its parent.
@@ -149,7 +150,7 @@ impl Log {
             batch.messages += links.len() as u64;
         }
         let Chain { current_answer, sensitive_calls, .. } = &mut *chain;
-        let file_words = if let Body::Snapshot(snapshot) = &body { exact_words(snapshot) } else { Vec::new() };
+        let file_words = exact_words(&body);
         // Others refer to them: they stay, whatever they look like.
         let mut kept = HashSet::from([session.as_str(), id.as_str()]);
         kept.extend([parent.as_ref(), current_answer.as_ref()].into_iter().flatten().map(RecordId::as_str));
@@ -250,8 +251,33 @@ pub(super) fn call_ids(body: &Body) -> impl Iterator<Item = &str> {
 }
 
 /// What an undo needs to the last letter: the message, the paths of files, the targets of links, the hashes of contents, the names of blobs.
-pub(super) fn exact_words(snapshot: &Snapshot) -> Vec<Cow<'_, str>> {
+pub(super) fn exact_words(body: &Body) -> Vec<Cow<'_, str>> {
+    match body {
+        Body::Snapshot(snapshot) => words_of_snapshot(snapshot),
+        Body::Restore(restore) => words_of_restore(restore).into_iter().map(Cow::Owned).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn words_of_restore(restore: &Restore) -> Vec<String> {
+    let Restore { target, from, files, folders, removed_folders, operation, takes_back, .. } = restore;
+    let ids = [target, from].into_iter().flatten().map(ToString::to_string);
+    let operations = [operation, takes_back].into_iter().flatten().cloned();
+    let mut words: Vec<String> = ids.chain(operations).chain(folders.iter().chain(removed_folders).cloned()).collect();
+    for RestoredFile { path, versions, .. } in RestoredFile::read_all(files) {
+        words.push(path);
+        let sides = versions.into_iter().flat_map(|(before, after)| [before, after]);
+        words.extend(sides.flat_map(|side| [side.blob, side.link]).flatten());
+    }
+    words
+}
+
+fn words_of_snapshot(snapshot: &Snapshot) -> Vec<Cow<'_, str>> {
     let mut words: Vec<_> = snapshot.message.iter().map(|message| Cow::Borrowed(message.as_str())).collect();
+    for key in [Snapshot::FOLDERS, Snapshot::REMOVED_FOLDERS] {
+        let folders = snapshot.extra.get(key).and_then(Value::as_array).into_iter().flatten();
+        words.extend(folders.filter_map(Value::as_str).map(Cow::Borrowed));
+    }
     for file in snapshot.all_files() {
         words.push(Cow::Borrowed(file.path.as_str()));
         words.extend(file.symlink.as_deref().map(Cow::Borrowed));

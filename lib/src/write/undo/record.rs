@@ -53,7 +53,7 @@ impl Undo<'_> {
             return Ok(true);
         }
         for record in session.records().filter(|record| record.kind() == Kind::Restore) {
-            if matches!(record.body()?, Body::Restore(restore) if is_it(&restore)) {
+            if matches!(record.exact_body()?, Body::Restore(restore) if is_it(&restore)) {
                 return Ok(true);
             }
         }
