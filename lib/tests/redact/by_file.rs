@@ -263,9 +263,9 @@ fn looking_for_the_results_of_many_calls_takes_linear_time() {
 }
 
 #[test]
-fn a_restore_of_a_secret_file_keeps_its_hashes() {
+fn a_restore_of_a_secret_file_keeps_its_hashes_and_reasons() {
     let hash = "0f".repeat(32);
-    let restored = json!({"path": ".env", "action": "restore", "state": "ready",
+    let restored = json!({"path": ".env", "action": "restore", "state": "ready", "reason": "it was changed since",
         "hashes": {"before": hash, "after": null}, "modes": {"before": 420, "after": 420}});
     check_unchanged(&[json!({"type": "restore", "files": [restored]})]);
     // A name alone opens no hole.

@@ -41,7 +41,7 @@ pub(super) const CONTENTS: &[&str] =
 const LABELS: &[&str] = &[
     "type", "kind", "name", "tool", "toolName", "status", "state", "mode", "language", "mediaType", "media_type",
     "mimeType", "encoding", "role", "description", "command", "cmd", "cwd", "timestamp", "gitBranch", "userType",
-    "platform", "model", "action", "operation", "backupTime", "blob", "originalHash",
+    "platform", "model", "action", "operation", "backupTime", "blob", "originalHash", "reason",
 ];
 
 /// `file_path`, `notebookPath`, `filename`: but `originalFile` is a file's content.
