@@ -310,13 +310,16 @@ fn print_problem(
     ctx.line(&format!("  {place} {what} {text}"))
 }
 
+/// Whether an issue is about a whole file beside the log.
+fn is_about_file(kind: IssueKind) -> bool {
+    matches!(kind, IssueKind::UnreadableFile | IssueKind::DamagedSidecar | IssueKind::OtherCopy)
+}
+
 fn place(issue: &Issue) -> String {
     let file = issue.file.as_ref().map(|file| format!("{file} ")).unwrap_or_default();
     match issue.line {
         Some(line) => format!("{file}line {line}"),
-        None if matches!(issue.kind, IssueKind::UnreadableFile | IssueKind::DamagedSidecar) => {
-            file.trim_end().to_owned()
-        }
+        None if is_about_file(issue.kind) => file.trim_end().to_owned(),
         None => format!("{file}byte {}", issue.offset),
     }
 }

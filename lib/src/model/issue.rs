@@ -72,6 +72,8 @@ named_enum! {
         LogMissing = "log-missing",
         /// A file beside the log that cannot be read.
         UnreadableFile = "unreadable-file",
+        /// A second file of the same name in the store, with other content; it is ignored.
+        OtherCopy = "other-copy",
         /// A tool result without its call.
         OrphanResult = "orphan-result",
         /// A second result for one call.

@@ -156,7 +156,7 @@ impl SecretFile {
         let known = Some(source.dialect.name()).filter(|name| *name != "unknown");
         let file = |path: PathBuf, role, content| SecretFile { path, role, content, dialect: known, backup_of: None };
         let companions = source.layout.companions.iter().map(|name| source.path.with_file_name(name));
-        let logs = std::iter::once(source.path.clone()).chain(source.earlier.iter().cloned());
+        let logs = std::iter::once(&source.path).chain(&source.earlier).chain(&source.copies).cloned();
         let logs = logs.map(|path| file(path, FileRole::Log, content));
         let lines = companions.map(|path| file(path, FileRole::Log, ContentKind::Lines));
         let sidecar = source.sidecar().map(|path| file(path, FileRole::Sidecar, ContentKind::Document));

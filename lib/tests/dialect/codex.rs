@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::support::{messages, reading};
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::{Body, Home, Kind, Part, ToolState, Usage};
+use scrollback::model::{Body, Home, IssueKind, Kind, Part, ToolState, Usage};
 use scrollback::session::{ReadOptions, Session, Source, State, folder};
 use scrollback::view::Page;
 use scrollback::view::find::Places;
@@ -374,4 +374,45 @@ fn the_files_of_one_session_may_be_in_both_folders() {
         assert_eq!(session.title().map(|title| title.text.as_str()), Some("Tides"));
         assert_eq!((session.heads().len(), session.issues().len()), (3, 0), "{:?}", session.issues());
     }
+}
+
+/// A copy that somebody left in the archive does not repeat the conversation.
+#[test]
+fn a_file_of_a_session_that_is_in_both_folders_counts_once() {
+    let case = crate::support::corpus().join("codex/segments");
+    let mut files: Vec<_> = fs::read_dir(case).unwrap().map(|file| file.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "jsonl"));
+    files.sort();
+    let check = |copied: &[usize], added: &str, expected: &[IssueKind]| {
+        let home = tempfile::tempdir().unwrap();
+        let store = home.path().join(".codex");
+        let [own, archive] = ["sessions/2026/10/02", "archived_sessions"].map(|folder| store.join(folder));
+        [&own, &archive].map(|folder| fs::create_dir_all(folder).unwrap());
+        for (at, file) in files.iter().enumerate() {
+            let text = fs::read_to_string(file).unwrap();
+            fs::write(own.join(file.file_name().unwrap()), &text).unwrap();
+            if copied.contains(&at) {
+                fs::write(archive.join(file.file_name().unwrap()), text + added).unwrap();
+            }
+        }
+        let layouts: Vec<_> = codex().layouts_in(&store).into_iter().map(|layout| (codex(), layout)).collect();
+        let listed: Vec<Source> = Source::walk_all(&layouts).into_iter().map(Result::unwrap).collect();
+        let at_home = Home { dir: home.path().into(), cwd: home.path().into(), vars: Default::default() };
+        let below = folder::sessions(home.path(), &at_home, None).sources;
+        for sources in [listed, below.into_iter().map(Result::unwrap).collect()] {
+            assert_eq!(sources.len(), 1, "{copied:?}: {sources:?}");
+            assert!(sources[0].path.starts_with(&own), "{copied:?}: {sources:?}");
+            let session = Session::open(&sources[0], &reading()).unwrap();
+            let branch = session.branch(session.head().unwrap()).records;
+            let ids: Vec<String> = branch.into_iter().map(|record| record.id().into_owned()).collect();
+            assert_eq!(ids.join(" "), "ord-1 ord-2 ord-4~2 ord-5 ord-7~2 ord-8", "{copied:?}");
+            let found: Vec<IssueKind> = session.issues().iter().map(|issue| issue.kind).collect();
+            assert_eq!(found, expected, "{copied:?}");
+        }
+    };
+    check(&[0], "", &[]);
+    check(&[2], "", &[]);
+    check(&[0, 1, 2], "", &[]);
+    check(&[0], &said(9, "user", "Only in the copy"), &[IssueKind::OtherCopy]);
+    check(&[1, 2], &said(9, "user", "Only in the copy"), &[IssueKind::OtherCopy; 2]);
 }

@@ -171,6 +171,25 @@ pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
     open_limited(path, u64::MAX)
 }
 
+/// How much of two files is compared at once.
+const COMPARED_BYTES: u64 = 256 * 1024;
+
+/// Whether two files have the same content, compressed or not.
+pub(crate) fn have_same_content(one: &Path, other: &Path) -> Result<bool> {
+    let (one, other) = (open_file(one)?, open_file(other)?);
+    let mut offset = 0;
+    loop {
+        let bytes = one.read_at(offset, COMPARED_BYTES)?;
+        if bytes != other.read_at(offset, COMPARED_BYTES)? {
+            return Ok(false);
+        }
+        if bytes.is_empty() {
+            return Ok(true);
+        }
+        offset += bytes.len() as u64;
+    }
+}
+
 /// The first bytes of a file; of a compressed one only those are unpacked.
 pub(crate) fn head_of(path: &Path, length: u64) -> Result<Vec<u8>> {
     let file = open_limited(path, length)?;

@@ -63,7 +63,7 @@ pub fn sessions(folder: &Path, home: &Home, named: Option<&'static dyn Dialect>)
     let readable = || found.iter().filter_map(|source| source.as_ref().ok());
     let companions =
         readable().flat_map(|source| source.layout.companions.iter().map(|name| source.path.with_file_name(name)));
-    let earlier = readable().flat_map(|source| source.earlier.iter().cloned());
+    let earlier = readable().flat_map(|source| source.earlier.iter().chain(&source.copies).cloned());
     let further: HashSet<PathBuf> = companions.chain(earlier).collect();
     found.retain(|source| source.as_ref().map_or(true, |source| !further.contains(&source.path)));
     InFolder { sources: found, ignored }

@@ -141,7 +141,7 @@ impl Session {
     }
 
     /// Reports a file beside the log that is there and cannot be read.
-    fn report_unreadable(&mut self, file: &UnreadableFile) {
+    pub(crate) fn report_unreadable(&mut self, file: &UnreadableFile) {
         self.skeleton
             .report_beside(&file.path, IssueKind::UnreadableFile, format!("{}; it is ignored", file.why));
     }
@@ -311,6 +311,7 @@ pub(crate) fn open_within(source: &Source, reading: &ReadOptions<'_>, within: &m
     let (files, unreadable) = source.open()?;
     let mut session = take_files(source, files, reading)?;
     unreadable.iter().for_each(|file| session.report_unreadable(file));
+    session.report_copies();
     if let Some(path) = lost_log {
         let detail = format!("its log {} cannot be read; only the row is used", quoted(&path));
         let place = Place { offset: 0, length: 0, line: 1, file: 0 };

@@ -16,10 +16,11 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::dialect::Dialect;
 use crate::dialect::writer::is_uuid;
+use crate::model::issue::IssueKind;
 use crate::session::Session;
 use crate::session::read::base::{Base, BaseRef, first_base};
-use crate::session::read::files::{Files, OpenFile};
-use crate::session::read::source::Source;
+use crate::session::read::files::{Files, OpenFile, have_same_content};
+use crate::session::read::source::{Source, UnreadableFile, root_of};
 use crate::session::tree::ids::IdIndex;
 use crate::session::tree::is_link;
 use crate::session::tree::skeleton::{BaseGap, Control, ControlKind};
@@ -36,17 +37,33 @@ pub(crate) fn join(sources: Vec<Source>) -> Vec<Source> {
     for (at, source) in sources.iter().enumerate().filter(|(_, source)| segmented.contains(&of_session(source))) {
         sessions.entry((of_session(source), source.store())).or_default().push(at);
     }
-    let mut earlier: HashMap<usize, Vec<PathBuf>> = HashMap::new();
+    let mut further: HashMap<usize, [Vec<PathBuf>; 2]> = HashMap::new();
     let mut is_joined = vec![false; sources.len()];
     for files in sessions.into_values().filter(|files| files.iter().any(|at| is_segment(&sources[*at]))) {
+        let (files, copies) = without_copies(files, &sources);
         let mut files = in_order(files, &sources);
         let Some(newest) = files.pop() else { continue };
-        files.iter().for_each(|at| is_joined[*at] = true);
-        earlier.insert(newest, files.into_iter().map(|at| sources[at].path.clone()).collect());
+        files.iter().chain(&copies).for_each(|at| is_joined[*at] = true);
+        let paths = |files: Vec<usize>| files.into_iter().map(|at| sources[at].path.clone()).collect();
+        further.insert(newest, [paths(files), paths(copies)]);
     }
     let kept = sources.into_iter().enumerate().filter(|(at, _)| !is_joined[*at]);
-    kept.map(|(at, source)| Source { earlier: earlier.remove(&at).unwrap_or_default(), ..source })
-        .collect()
+    kept.map(|(at, source)| {
+        let [earlier, copies] = further.remove(&at).unwrap_or_default();
+        Source { earlier, copies, ..source }
+    })
+    .collect()
+}
+
+/// The files of one session, each name once, and the others: the first folder of the dialect's layouts has precedence.
+fn without_copies(mut files: Vec<usize>, sources: &[Source]) -> (Vec<usize>, Vec<usize>) {
+    files.sort_by_cached_key(|at| {
+        let (dialect, path) = (sources[*at].dialect, &sources[*at].path);
+        let rank = dialect.layouts_in(Path::new("")).iter().position(|layout| root_of(layout, path).is_some());
+        (rank.unwrap_or(usize::MAX), path.clone())
+    });
+    let mut names = HashSet::new();
+    files.into_iter().partition(|at| names.insert(sources[*at].path.file_name()))
 }
 
 /// The files of one session, each after the one that it continues; of several, the older one first.
@@ -83,7 +100,9 @@ impl Source {
             return self;
         }
         let found = self.neighbours().into_iter().find_map(|session| session.up_to(&self.path));
-        Source { earlier: found.map(|session| session.earlier).unwrap_or_default(), ..self }
+        let Some(Source { earlier, mut copies, .. }) = found else { return self };
+        copies.retain(|copy| *copy != self.path);
+        Source { earlier, copies, ..self }
     }
 
     /// The session, or its state in an earlier file, by the name that other files use for it.
@@ -113,10 +132,12 @@ impl Source {
 
     /// The session as it was in one of its files.
     fn up_to(&self, path: &Path) -> Option<Source> {
-        if self.path == path {
+        let is_copy = self.copies.iter().any(|copy| copy == path);
+        let is_it = |own: &PathBuf| own == path || (is_copy && own.file_name() == path.file_name());
+        if is_it(&self.path) {
             return Some(self.clone());
         }
-        let at = self.earlier.iter().position(|earlier| earlier == path)?;
+        let at = self.earlier.iter().position(is_it)?;
         Some(Source { path: path.to_path_buf(), earlier: self.earlier[..at].to_vec(), ..self.clone() })
     }
 }
@@ -150,6 +171,23 @@ struct Part {
 }
 
 impl Session {
+    /// Reports the copies of its files that have other content.
+    pub(crate) fn report_copies(&mut self) {
+        let Source { path, earlier, copies, .. } = self.source.clone();
+        for copy in copies {
+            let own = earlier.iter().chain([&path]).find(|own| own.file_name() == copy.file_name());
+            let Some(own) = own else { continue };
+            match have_same_content(own, &copy) {
+                Ok(true) => {}
+                Ok(false) => {
+                    let what = format!("{} has other content than {}", copy.display(), own.display());
+                    self.skeleton.report_beside(&copy, IssueKind::OtherCopy, format!("{what}; it is ignored"));
+                }
+                Err(error) => self.report_unreadable(&UnreadableFile::new(copy, &error)),
+            }
+        }
+    }
+
     /// Places the records of one file, which begin at entry `start`, after the record that its header names.
     pub(crate) fn place_segment(&mut self, start: usize, base: Base, placed: &mut Placements, files: &Files) {
         let (origin, unstated) = match base {

@@ -42,6 +42,8 @@ pub struct Source {
     pub layout: Layout,
     /// Earlier files of the same session, the oldest first. See `segments.rs`.
     pub(crate) earlier: Vec<PathBuf>,
+    /// Files with the names of its own in other folders of the store: they do not count.
+    pub(crate) copies: Vec<PathBuf>,
     /// Its title in the agent's list of titles, if there is one.
     pub(crate) index_title: Option<IndexTitle>,
     /// That list, if it cannot be read.
@@ -109,8 +111,8 @@ impl Source {
     }
 
     pub(crate) fn new(dialect: &'static dyn Dialect, path: PathBuf, layout: Layout) -> Source {
-        let (earlier, index_title, unreadable_index) = (Vec::new(), None, None);
-        Source { dialect, path, layout, earlier, index_title, unreadable_index, key: None, rows: None }
+        let (earlier, copies, index_title, unreadable_index) = (Vec::new(), Vec::new(), None, None);
+        Source { dialect, path, layout, earlier, copies, index_title, unreadable_index, key: None, rows: None }
     }
 
     /// The folder of the layout that the file is in, if it is in a store.
@@ -211,7 +213,8 @@ impl Source {
         let log = fs::metadata(&self.path).ok()?;
         regular_file::stamp(&log, &mut stamp);
         let companions = self.layout.companions.iter().map(|name| self.path.with_file_name(name));
-        for path in companions.chain(self.sidecar()).chain(self.earlier.iter().cloned()) {
+        let further = self.earlier.iter().chain(&self.copies).cloned();
+        for path in companions.chain(self.sidecar()).chain(further) {
             if let Ok(metadata) = fs::metadata(&path) {
                 stamp.update(path.as_os_str().as_encoded_bytes());
                 regular_file::stamp(&metadata, &mut stamp);

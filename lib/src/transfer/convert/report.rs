@@ -171,6 +171,7 @@ fn damaged(issue: &Issue) -> Option<LossRow> {
         | IssueKind::MissingField
         | IssueKind::InvalidMessage
         | IssueKind::LogMissing
+        | IssueKind::OtherCopy
         | IssueKind::OrphanResult
         | IssueKind::DuplicateResult
         | IssueKind::MixedSession
