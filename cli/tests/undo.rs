@@ -188,6 +188,25 @@ fn nothing_is_changed_without_an_answer() {
 }
 
 #[test]
+fn an_undo_that_would_change_nothing_is_not_recorded() {
+    let desk = Desk::new();
+    for (undo, why) in [
+        (
+            &["undo", "s1#u2", "--yes"][..],
+            "no file has changed since then. `scrollback undo s1#u1` undoes the last turn that changed files.",
+        ),
+        (&["undo", "s1#u1", "--yes"], "the files are as they were then."),
+        (&["undo", "s1", "--to", "a2", "--yes"], "the files are as they were then."),
+    ] {
+        assert_eq!(desk.env.run(undo).code, 0);
+        let log = fs::read(&desk.log).unwrap();
+        let again = desk.env.run(undo);
+        assert_eq!((again.code, again.err.trim_end()), (0, &*format!("Nothing to undo: {why}")), "{undo:?}");
+        assert_eq!(fs::read(&desk.log).unwrap(), log, "{undo:?}");
+    }
+}
+
+#[test]
 fn a_file_that_somebody_changed_stops_everything() {
     let desk = Desk::new();
     fs::write(desk.env.work().join("tides.txt"), "mine\n").unwrap();

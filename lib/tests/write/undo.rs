@@ -5,7 +5,11 @@ mod attacks;
 mod histories;
 #[cfg(unix)]
 mod sensitive;
+#[cfg(unix)]
+mod watched;
 
+#[cfg(unix)]
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,6 +127,28 @@ impl Desk {
         }
         (files, self.read("a.py"))
     }
+}
+
+/// Everything in a folder: the content of a file, the target of a link, nothing for a folder.
+#[cfg(unix)]
+fn tree(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+    let (mut open, mut found) = (vec![folder.to_path_buf()], BTreeMap::new());
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let kind = fs::symlink_metadata(&path).unwrap();
+            let content = match () {
+                () if kind.is_dir() => None,
+                () if kind.is_symlink() => Some(fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()),
+                () => Some(fs::read(&path).unwrap()),
+            };
+            if kind.is_dir() {
+                open.push(path.clone());
+            }
+            found.insert(path, content);
+        }
+    }
+    found
 }
 
 fn sha256(content: impl AsRef<[u8]>) -> String {

@@ -18,7 +18,8 @@ use crate::disk::worktree::Found;
 use crate::model::error::Result;
 use crate::model::named_enum;
 use crate::model::project_path::ProjectPath;
-use crate::model::record::{RecordId, SessionId, Todo};
+use crate::model::record::{Kind, RecordId, SessionId, Todo};
+use crate::session::RecordRef;
 use crate::view::describe::{shorten, text_of};
 use crate::view::files::{
     FileContent, FileVersion, FolderChange, KnownVersion, Moment, PathHistory, Rebuilt, Unknown, kind_change,
@@ -218,7 +219,12 @@ impl Undo<'_> {
         let moves = target.takes_back.as_ref().is_none_or(|event| event.restore.from.is_some());
         if scope == Scope::Conversation && moves {
             let link = target.head.and_then(|head| self.link_at(head));
-            let is_there = link.is_some() && link == self.session.head();
+            // A restore is no part of the conversation: behind it stands where the conversation is.
+            let place = |at: Option<RecordRef<'_>>| {
+                let mut above = std::iter::successors(at, |record| record.parent());
+                above.find(|record| record.kind() != Kind::Restore).map(RecordRef::order)
+            };
+            let is_there = place(link) == place(self.session.head());
             plan.todos = self.todos_at(link)?;
             let head = link.map_or(Head::Start, |head| Head::Record(RecordId(head.id().into_owned())));
             plan.head = Some(head).filter(|_| !is_there);
@@ -251,13 +257,17 @@ impl Undo<'_> {
         gone.retain(|path| matches!(self.tree.look(path), Ok(Found::Folder)));
         gone.sort_by(|one, other| other.cmp(one));
         gone.dedup();
+        let goes = |file: &&PlannedFile| file.action == Action::Delete && file.state == Readiness::Ready;
+        let leaving: HashSet<&str> = files.iter().filter(goes).map(|file| file.path.as_str()).collect();
         let comes = |file: &&PlannedFile| matches!(file.action, Action::Create | Action::Restore);
         let files: HashSet<&str> = files.iter().filter(comes).map(|file| file.path.as_str()).collect();
         let is_file = |path: &ProjectPath| {
             std::iter::successors(Some(path.clone()), ProjectPath::folder).any(|path| files.contains(path.as_str()))
         };
         let back = removed.into_iter().map(|change| change.path.clone()).filter(|path| !is_file(path));
-        (gone, back.filter(|path| matches!(self.tree.look(path), Ok(Found::Nothing))).collect())
+        let is_free =
+            |path: &ProjectPath| leaving.contains(path.as_str()) || matches!(self.tree.look(path), Ok(Found::Nothing));
+        (gone, back.filter(is_free).collect())
     }
 
     fn files(&self, target: &Target<'_>, moment: Moment) -> (Vec<PlannedFile>, Vec<ProjectPath>) {

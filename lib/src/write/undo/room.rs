@@ -127,13 +127,11 @@ impl Undo<'_> {
                 },
                 InTheWay::FileAbove => {
                     let found = above(&path).find_map(|folder| match self.tree.look(&folder) {
-                        Ok(found @ (Found::File { .. } | Found::Link(_))) => Some((folder, found)),
+                        Ok(Found::File { .. } | Found::Link(_)) => Some(folder),
                         _ => None,
                     });
-                    found.is_some_and(|(folder, found)| {
-                        let is_absent = file.action == Action::None && matches!(found, Found::File { .. });
-                        is_absent || gone.contains(folder.as_str())
-                    })
+                    // What the session left absent is absent below a file or a link, too.
+                    found.is_some_and(|folder| file.action == Action::None || gone.contains(folder.as_str()))
                 }
             };
             if !has_room {

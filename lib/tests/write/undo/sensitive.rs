@@ -1,9 +1,7 @@
 //! Names, paths and link targets that look like secrets: an undo restores them to the last letter, and its records stay readable.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -12,7 +10,7 @@ use scrollback::redact::Redactor;
 use scrollback::session::{ReadOptions, Session};
 use scrollback::write::{Blocked, Goal, NewSession, Scope, Store, Undo};
 
-use super::Desk;
+use super::{Desk, tree};
 use crate::support::{native, reading};
 
 const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
@@ -31,25 +29,6 @@ const FILES: [&str; 8] = [
 
 /// Links, and a target that is a secret or in the place of a secret file.
 const LINKS: [&str; 2] = ["link", ".env.local"];
-
-/// Every file and link of a folder, with its content or target.
-fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let (mut open, mut found) = (vec![folder.to_path_buf()], BTreeMap::new());
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
-            match fs::symlink_metadata(&path).unwrap() {
-                kind if kind.is_dir() => open.push(path),
-                kind if kind.is_symlink() => {
-                    let target = fs::read_link(&path).unwrap();
-                    found.insert(path, target.into_os_string().into_encoded_bytes());
-                }
-                _ => _ = found.insert(path.clone(), fs::read(&path).unwrap()),
-            }
-        }
-    }
-    found
-}
 
 #[test]
 fn what_looks_like_a_secret_is_undone_and_redone_exactly() {

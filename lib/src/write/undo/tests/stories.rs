@@ -146,10 +146,7 @@ fn refuse_what_has_no_room(expected: &mut BTreeMap<String, Expected>, now: &Entr
         let stays = |inside: &&String| inside.starts_with(&below) && !gone.contains(*inside);
         let is_folder_kept = file.wanted.is_some() && files.keys().any(|inside| stays(&inside));
         let above = path.match_indices('/').map(|(at, _)| &path[..at]).find(|folder| files.contains_key(*folder));
-        let is_file_kept = above.is_some_and(|above| {
-            let is_absent = file.wanted.is_none() && matches!(files[above], Entry::File { .. });
-            !is_absent && !gone.contains(above)
-        });
+        let is_file_kept = above.is_some_and(|above| file.wanted.is_some() && !gone.contains(above));
         if is_folder_kept || is_file_kept {
             file.state = Readiness::Refused;
         }

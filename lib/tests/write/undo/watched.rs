@@ -1,0 +1,108 @@
+//! A watched project in which files, links and folders take each other's place: every level is undone and redone exactly.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use scrollback::session::Source;
+use scrollback::write::{Blocked, Goal, NewSession, Scope, Store, Undo};
+
+use super::{Desk, tree};
+use crate::support::native;
+
+/// What happens to a project, before the session and in each turn.
+type Step = fn(&Path);
+
+fn write(project: &Path, path: &str, content: &str) {
+    let place = project.join(path);
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    fs::write(place, content).unwrap();
+}
+
+/// Goes to a goal; returns whether there was something to do.
+fn go(desk: &Desk, source: &Source, goal: &Goal, case: &str) -> bool {
+    let session = desk.open(source);
+    let undo = Undo::open(&session, desk.host(), None).unwrap();
+    let plan = undo.plan(goal, Scope::Conversation).unwrap();
+    let blocked: Vec<String> = plan
+        .files
+        .iter()
+        .filter_map(|file| file.reason.clone().map(|why| file.path.clone() + ": " + &why))
+        .collect();
+    assert!(plan.is_ready(Blocked::Stop), "{case}: {blocked:?}");
+    if !plan.is_empty() {
+        undo.apply(&plan, Blocked::Stop).unwrap();
+    }
+    !plan.is_empty()
+}
+
+fn check(case: &str, start: Step, turns: &[Step]) {
+    let desk = Desk::new();
+    let project = desk.project();
+    start(&project);
+    let store = Store::open(native(), &desk.root.join("store"), desk.host()).unwrap();
+    let mut recorder = store.session(NewSession::of(&project), scrollback::Policy::New).unwrap();
+    recorder.user("Watch.").unwrap();
+    recorder.watch(".").unwrap();
+    recorder.assistant("I do.").unwrap();
+    let (mut states, mut prompts) = (vec![tree(&project)], Vec::new());
+    for turn in turns {
+        prompts.push(recorder.user("Change something.").unwrap().id().unwrap().to_string());
+        recorder.assistant("I change it.").unwrap();
+        turn(&project);
+        recorder.assistant("Done.").unwrap();
+        states.push(tree(&project));
+    }
+    recorder.close().unwrap();
+    let source = store.source(recorder.session().unwrap().as_str()).unwrap();
+    drop(recorder);
+    for round in 0..2 {
+        for level in (0..turns.len()).rev() {
+            let what = format!("{case}, round {round}, undo to {level}");
+            assert!(go(&desk, &source, &Goal::LastTurn, &what), "{what}");
+            assert_eq!(tree(&project), states[level], "{what}");
+            assert!(!go(&desk, &source, &Goal::Before(prompts[level].clone()), &what), "{what}: it is there already");
+        }
+        for (level, state) in states.iter().enumerate().skip(1) {
+            let what = format!("{case}, round {round}, redo to {level}");
+            assert!(go(&desk, &source, &Goal::Redo, &what), "{what}");
+            assert_eq!(tree(&project), *state, "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_takes_the_place_of_something_else_is_undone_and_redone_at_every_level() {
+    let edit: Step = |project| write(project, "c", "1");
+    let link_to_folder: Step = |project| {
+        fs::remove_file(project.join("b")).unwrap();
+        write(project, "b/q", "q");
+    };
+    let folder_to_link: Step = |project| {
+        fs::remove_dir_all(project.join("b")).unwrap();
+        symlink("a", project.join("b")).unwrap();
+    };
+    let with_link: Step = |project| {
+        write(project, "a", "a");
+        symlink("a", project.join("b")).unwrap();
+    };
+    let with_link_to_folder: Step = |project| {
+        write(project, "real/q", "other");
+        symlink("real", project.join("b")).unwrap();
+    };
+    let with_file: Step = |project| write(project, "b", "file");
+    let with_folder: Step = |project| {
+        write(project, "a", "a");
+        write(project, "b/q", "q");
+    };
+    let file_to_empty_folder: Step = |project| {
+        fs::remove_file(project.join("b")).unwrap();
+        fs::create_dir(project.join("b")).unwrap();
+    };
+    check("a link becomes a folder", with_link, &[edit, link_to_folder]);
+    check("a link to a folder becomes a folder", with_link_to_folder, &[edit, link_to_folder]);
+    check("a file becomes a folder", with_file, &[edit, link_to_folder]);
+    check("a folder becomes a link", with_folder, &[folder_to_link, edit]);
+    check("a folder becomes a link and a folder again", with_folder, &[folder_to_link, link_to_folder, edit]);
+    check("a file becomes an empty folder", with_file, &[edit, file_to_empty_folder]);
+}
