@@ -239,6 +239,7 @@ impl Worktree for SimTree {
 
     fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read + '_>> {
         match self.step(path)?.find(path.as_str()) {
+            Some((Entry::File { mode, .. }, _)) if mode & 0o400 == 0 => Err(io::ErrorKind::PermissionDenied.into()),
             Some((Entry::File { content, .. }, _)) => Ok(Box::new(Cursor::new(content.clone()))),
             Some(_) => Err(io::ErrorKind::InvalidInput.into()),
             None => Err(io::ErrorKind::NotFound.into()),

@@ -15,7 +15,7 @@ use super::on_disk::OnDisk;
 use super::room::InTheWay;
 use super::{Goal, Scope, Target, Undo};
 use crate::disk::worktree::Found;
-use crate::model::error::Result;
+use crate::model::error::{At, Result};
 use crate::model::named_enum;
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{Kind, RecordId, SessionId, Todo};
@@ -383,6 +383,10 @@ impl Undo<'_> {
             && let Err(error) = copy.copy_to(&mut std::io::sink())
         {
             return Ok(PlannedFile::blocked(path.as_str(), action, Readiness::Failed, error.to_string()));
+        }
+        // What cannot be read cannot be kept, whatever its permissions say about who changed it.
+        if let Found::File { .. } = disk.found {
+            self.tree.open(path).at(&self.tree.name(path))?;
         }
         let expected = history.possibly_now();
         let mut is_expected = false;

@@ -233,6 +233,19 @@ fn a_folder_that_cannot_be_written_is_seen_by_the_plan() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_is_no_conflict_that_could_be_forced() {
+    let desk = Desk::new();
+    let source = desk.source("s1", Place::Own);
+    one_change(&desk, &source);
+    desk.put("src/a.rs", &Some(Entry::file(*b"two\n", 0)));
+    desk.undo(&source, |undo| {
+        let plan = undo.plan(&Goal::LastTurn, Scope::FilesOnly).unwrap();
+        assert_eq!(plan.files[0].state, Readiness::Failed, "{:?}", plan.files);
+        assert!(!plan.is_ready(Blocked::Force));
+    });
+}
+
+#[test]
 fn an_undo_that_was_interrupted_is_finished_by_one_of_a_session_in_another_store() {
     let desk = Desk::new();
     let log = desk.folder.path().join("elsewhere/sessions/s1/messages.jsonl");
