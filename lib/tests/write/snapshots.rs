@@ -285,6 +285,8 @@ fn what_is_no_file_of_the_project_is_recorded_as_failed_and_never_copied() {
     let names = [
         "out/mine.txt",
         "../canary/mine.txt",
+        "../canary/new.txt",
+        "../canary/never.txt",
         &absolute,
         "gone/../../x",
         "a\0b",
@@ -297,6 +299,7 @@ fn what_is_no_file_of_the_project_is_recorded_as_failed_and_never_copied() {
     recorder.before_tool(&names).unwrap();
     place.write("dir/a.txt", "changed");
     fs::write(outside.join("mine.txt"), "changed").unwrap();
+    fs::write(outside.join("new.txt"), "new").unwrap();
     fs::remove_file(place.project().join("socket")).unwrap();
     recorder.after_tool().unwrap();
     let files = place.last_files(&recorder);
@@ -313,6 +316,7 @@ fn what_is_no_file_of_the_project_is_recorded_as_failed_and_never_copied() {
         [
             ("..", "not the path of a file"),
             ("../canary/mine.txt", "outside the project"),
+            ("../canary/new.txt", "outside the project"),
             ("/", "not the path of a file"),
             (absolute.as_str(), "outside the project"),
             ("a\0b", "the path has a NUL in it"),

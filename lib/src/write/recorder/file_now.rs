@@ -177,6 +177,12 @@ pub(super) fn stat(place: &Path) -> Option<Stat> {
     fs::symlink_metadata(place).ok().map(|metadata| Stat::of(&metadata))
 }
 
+/// Whether nothing is at a place in a folder that is there.
+pub(super) fn is_missing(place: &Path) -> bool {
+    let has_folder = place.parent().is_some_and(Path::is_dir);
+    has_folder && fs::symlink_metadata(place).is_err_and(|error| is_absent(&error))
+}
+
 /// Why, for a reason that stands beside the path.
 fn without_path(error: &Error) -> String {
     match error {

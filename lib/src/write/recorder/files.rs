@@ -74,6 +74,7 @@ impl Recorder {
             }
             let now = match &named.place {
                 // What is not touched need not be restored. A folder does not tell what changes in it.
+                Err(_) if file_now::is_missing(&project.join(&named.path)) => FileNow::Absent,
                 Err(why) => {
                     let refused = project.join(&named.path);
                     let stat = file_now::stat(&refused).filter(|_| !refused.is_dir());
@@ -207,11 +208,16 @@ impl Files {
         let change = |(named, before): &(Named, FileNow)| {
             let refused = project.join(&named.path);
             let place = named.place.as_ref().unwrap_or(&refused);
-            match before {
+            match (before, &named.place) {
                 // It could not be copied. If it was not changed either, that does not matter.
-                FileNow::Unknown { stat: Some(stat), .. } if file_now::stat(place).as_ref() == Some(stat) => None,
-                before if named.place.is_err() => file_now::change(&named.path, before, &nobody_looked),
-                before => {
+                (FileNow::Unknown { stat: Some(stat), .. }, _) if file_now::stat(place).as_ref() == Some(stat) => None,
+                (FileNow::Absent, Err(_)) if file_now::is_missing(place) => None,
+                (FileNow::Absent, Err(why)) => {
+                    let refused = FileNow::Unknown { why: why.clone(), stat: None };
+                    file_now::change(&named.path, &refused, &nobody_looked)
+                }
+                (before, Err(_)) => file_now::change(&named.path, before, &nobody_looked),
+                (before, Ok(place)) => {
                     // Nothing is written.
                     let after = file_now::look(place, &Look::Hash).unwrap_or(FileNow::Absent);
                     file_now::change(&named.path, before, &after)
