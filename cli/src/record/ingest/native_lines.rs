@@ -238,6 +238,10 @@ fn rewind(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
     Ok(())
 }
 
+/// What a snapshot may say.
+const SNAPSHOT_FORMS: &str = "states must be {trackedFiles, fileBackups}, two objects with a key for each file; \
+    or give before: [paths], after: true, or watch: a folder";
+
 fn snapshot(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
     let Value::Object(object) = value else { return Err(wrong(&["it"], "an object", &value)) };
     let mut fields = Fields(object);
@@ -245,6 +249,9 @@ fn snapshot(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
         lose_rest(&fields, parsed);
         parsed.push(op);
         return Ok(());
+    }
+    if fields.0.is_empty() {
+        return Err(Refused::because(SNAPSHOT_FORMS));
     }
     let message = fields.text(&["message", "messageId"])?.map(RecordId);
     let update = fields.flag(&["update", "isSnapshotUpdate"])?.unwrap_or_default();
@@ -257,10 +264,7 @@ fn snapshot(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
     };
     let files = ["trackedFiles", "fileBackups", "trackedFileBackups"].map(|key| states.get(key));
     if !json::is_object(&states) || files.iter().flatten().any(|files| !json::is_object(files)) {
-        return Err(Refused::because(
-            "states must be {trackedFiles, fileBackups}, two objects with a key for each file; \
-             or give before: [paths], after: true, or watch: a folder",
-        ));
+        return Err(Refused::because(SNAPSHOT_FORMS));
     }
     parsed.body(Body::Snapshot(Snapshot::from_states(message, update, states)));
     Ok(())

@@ -511,6 +511,7 @@ fn nothing_is_lost_silently() {
         {"snapshot": {"states": {"trackedFiles": [], "fileBackups": {}}}}
         {"title": "two\nlines"}
         {"assistant": {"toolCalls": [{"id": "c", "type": "function", "title": "Look", "providerExecuted": true, "colour": 1, "function": {"name": "read", "arguments": "{}", "strict": true}, "refusal": null}]}}
+        {"snapshot": {}}
     "#), @r#"
     user: q todos [{"content":"look","status":"napping"},{"content":"go","status":"pending"}] thinking {"level":"high","disabled":false,"triggers":[]} {"big":18446744073709551617123}
     assistant: [read c {}]
@@ -524,6 +525,7 @@ fn nothing_is_lost_silently() {
     10 refused: title: a title is one line of 1 to 500 characters
     11 Dropped: toolCalls.colour
     11 Dropped: toolCalls.strict
+    12 refused: snapshot: states must be {trackedFiles, fileBackups}, two objects with a key for each file; or give before: [paths], after: true, or watch: a folder
     "#);
 }
 
