@@ -207,6 +207,16 @@ fn an_undo_that_would_change_nothing_is_not_recorded() {
 }
 
 #[test]
+fn the_plan_is_printed_for_programs_also_if_the_disk_fails() {
+    let desk = Desk::new();
+    fs::write(desk.log.ancestors().nth(3).unwrap().join("blobs"), "no folder").unwrap();
+    let failed = desk.env.run(&["undo", "s1", "--yes", "--json"]);
+    assert_eq!(failed.code, 2, "{}", failed.all());
+    let plan = failed.json();
+    assert_eq!((&plan["applied"], &plan["files"][0]["path"]), (&json!(false), &json!("notes/new.txt")));
+}
+
+#[test]
 fn a_file_that_somebody_changed_stops_everything() {
     let desk = Desk::new();
     fs::write(desk.env.work().join("tides.txt"), "mine\n").unwrap();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use scrollback::model::{Error, RecordId, Todo};
+use scrollback::model::{Error, RecordId, RestoredFile, Todo};
 use scrollback::view::find::SessionName;
 use scrollback::write::{Applied, Blocked, Goal, Plan, Recovered, Scope, Undo, UndoHead, Warning};
 use serde::Serialize;
@@ -110,8 +110,8 @@ struct Answer<'a> {
 #[serde(rename_all = "camelCase")]
 struct FileAnswer<'a> {
     path: &'a str,
-    action: &'static str,
-    state: &'static str,
+    action: &'a str,
+    state: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'a str>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -121,7 +121,11 @@ struct FileAnswer<'a> {
 }
 
 pub(crate) fn run(args: &UndoArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let writable = find(&args.session, &args.how, global, ctx)?;
+    let newest = args.to.is_none().then_some(Goal::LastTurn);
+    let Some(found) = find(&args.session, newest.as_ref(), &args.how, global, ctx)? else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let writable = &found.writable;
     let record = |named: &str| name::record(&writable.session, named).map(|record| record.id().into_owned());
     let goal = match (&writable.record, &args.to) {
         (Some(_), Some(_)) => {
@@ -132,40 +136,95 @@ pub(crate) fn run(args: &UndoArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         (None, Some(after)) => Goal::After(record(after)?),
         (None, None) => Goal::LastTurn,
     };
-    restore(&writable, &goal, &args.how, global, ctx)
+    restore(&found, &goal, &args.how, global, ctx)
 }
 
 pub(crate) fn run_redo(args: &RedoArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let writable = find(&args.session, &args.how, global, ctx)?;
-    if let Some(record) = &writable.record {
+    let Some(found) = find(&args.session, Some(&Goal::Redo), &args.how, global, ctx)? else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    if let Some(record) = &found.writable.record {
         let failure = Failure::new(FailureKind::Usage, format!("#{} is a record", clean::line(record)));
         return Err(failure.hint("redo takes back the newest undo of a session; name the session alone"));
     }
-    restore(&writable, &Goal::Redo, &args.how, global, ctx)
+    restore(&found, &Goal::Redo, &args.how, global, ctx)
 }
 
-/// Finds the session. An undo that was interrupted is finished first, and the session read again.
-fn find(name: &SessionName, how: &HowArgs, global: &Global, ctx: &mut Ctx) -> Result<Writable, Failure> {
+/// The session that a command names.
+struct Found {
+    writable: Writable,
+    /// An operation that was interrupted has been finished or taken back.
+    is_recovered: bool,
+}
+
+/// Finds the session. An undo that was interrupted is finished first, and the session read again; `None` if that is what is asked
+/// for: `newest` is the goal, if no record is named.
+fn find(
+    name: &SessionName,
+    newest: Option<&Goal>,
+    how: &HowArgs,
+    global: &Global,
+    ctx: &mut Ctx,
+) -> Result<Option<Found>, Failure> {
     let writable = Writable::find(name, global, ctx)?;
     let undo = open(&writable, how, ctx)?;
     if !undo.is_interrupted()? {
-        return Ok(writable);
+        return Ok(Some(Found { writable, is_recovered: false }));
     }
     if how.dry_run {
         ctx.caution(
             "interrupted",
             "an undo of this project was interrupted; the next one finishes it or takes it back",
         )?;
-        return Ok(writable);
+        return Ok(Some(Found { writable, is_recovered: false }));
     }
-    match undo.recover()? {
+    let newest = newest.filter(|_| writable.record.is_none());
+    let is_repeated = newest.map_or(Ok(false), |goal| undo.is_interrupted_at(goal))?;
+    let recovered = undo.recover()?;
+    let found = Found { writable: Writable::find(name, global, ctx)?, is_recovered: recovered.is_some() };
+    match recovered {
+        Some(Recovered::Finished) if is_repeated => {
+            print_finished(&open(&found.writable, how, ctx)?, ctx)?;
+            return Ok(None);
+        }
         Some(Recovered::Finished) => ctx.note("An undo that was interrupted is finished.")?,
         Some(Recovered::RolledBack) => {
             ctx.note("An undo that was interrupted is taken back: files had changed since.")?
         }
         None => {}
     }
-    Writable::find(name, global, ctx)
+    Ok(Some(found))
+}
+
+/// Says what became of the command when it is repeated after it was interrupted.
+fn print_finished(undo: &Undo<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
+    let Some((record, restore)) = undo.last_restore() else { return Ok(()) };
+    let files = RestoredFile::read_all(&restore.files);
+    if ctx.json {
+        let answers = files.iter().map(|file| FileAnswer {
+            path: &file.path,
+            action: &file.action,
+            state: file.state.as_deref().unwrap_or_default(),
+            reason: None,
+            rebuilt: false,
+            diff: None,
+        });
+        ctx.print_json(&Answer {
+            session: undo.session().id().to_string(),
+            target: restore.target.as_ref(),
+            applied: true,
+            files: answers.collect(),
+            todos: restore.todos.as_ref(),
+            head: None,
+            restore: Some(record),
+        })?;
+    }
+    let (what, command) = if restore.takes_back.is_some() { ("A redo", "redo") } else { ("An undo", "undo") };
+    let changed = files.iter().filter(|file| file.versions.is_some()).count();
+    ctx.note(&format!(
+        "{what} that was interrupted is finished: restored {}, and nothing else was changed. Run `{command}` again to go further.",
+        plural(changed as u64, "file")
+    ))
 }
 
 fn open<'w>(writable: &'w Writable, how: &HowArgs, ctx: &Ctx) -> Result<Undo<'w>, Failure> {
@@ -190,20 +249,15 @@ enum Outcome {
     Blocked,
     /// Of files that are not ready all were left out, and there is no other.
     AllLeftOut,
-    /// Nobody agreed, or the conversation cannot go back.
+    /// Nobody agreed, the conversation cannot go back, or the disk failed.
     Refused(Failure),
     /// Somebody changed this file meanwhile.
     Overtaken(PathBuf),
     Applied(Applied),
 }
 
-fn restore(
-    writable: &Writable,
-    goal: &Goal,
-    how: &HowArgs,
-    global: &Global,
-    ctx: &mut Ctx,
-) -> Result<ExitCode, Failure> {
+fn restore(found: &Found, goal: &Goal, how: &HowArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let writable = &found.writable;
     let undo = open(writable, how, ctx)?;
     let is_moved = how.conversation || (undo.is_noted_in_session() && !how.files_only);
     let scope = if is_moved { Scope::Conversation } else { Scope::FilesOnly };
@@ -216,7 +270,7 @@ fn restore(
         ctx.end_page()?;
     }
     print_cautions(&undo, ctx)?;
-    let outcome = carry_out(writable, &undo, &plan, how, ctx)?;
+    let outcome = carry_out(found, &undo, &plan, how, ctx)?;
     let applied = if let Outcome::Applied(applied) = &outcome { Some(applied) } else { None };
     print_answer(&undo, &plan, applied, ctx)?;
     match outcome {
@@ -240,7 +294,10 @@ fn restore(
             ctx.note(&format!("Nothing was changed: {path} was changed meanwhile."))?;
             Ok(ExitCode::from(FOUND_PROBLEMS))
         }
-        Outcome::Applied(applied) => print_done(writable, &plan, &applied, how, global, ctx),
+        Outcome::Applied(applied) => {
+            move_conversation(writable, &undo, &plan, ctx)?;
+            print_done(writable, &plan, &applied, how, global, ctx)
+        }
     }
 }
 
@@ -263,13 +320,7 @@ fn print_cautions(undo: &Undo<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
 }
 
 /// Applies a plan, if it is ready and somebody agrees.
-fn carry_out(
-    writable: &Writable,
-    undo: &Undo<'_>,
-    plan: &Plan,
-    how: &HowArgs,
-    ctx: &mut Ctx,
-) -> Result<Outcome, Failure> {
+fn carry_out(found: &Found, undo: &Undo<'_>, plan: &Plan, how: &HowArgs, ctx: &mut Ctx) -> Result<Outcome, Failure> {
     let blocked = match (how.force, how.skip_conflicts) {
         (true, _) => Blocked::Force,
         (false, true) => Blocked::Skip,
@@ -278,7 +329,7 @@ fn carry_out(
     if plan.is_empty() {
         return Ok(Outcome::Empty);
     }
-    if let Err(refused) = check_rewind(writable, undo, plan) {
+    if let Err(refused) = check_rewind(&found.writable, undo, plan) {
         return Ok(Outcome::Refused(refused));
     }
     if !plan.is_ready(blocked) {
@@ -291,15 +342,15 @@ fn carry_out(
         return Ok(Outcome::AllLeftOut);
     }
     if !how.yes && !is_agreed(plan, blocked, ctx)? {
-        let failure = Failure::new(FailureKind::Usage, "nothing was changed");
+        let what = if found.is_recovered { "nothing else was changed" } else { "nothing was changed" };
+        let failure = Failure::new(FailureKind::Usage, what);
         return Ok(Outcome::Refused(failure.hint("answer y, or add --yes")));
     }
-    let applied = match undo.apply(plan, blocked) {
-        Err(Error::Changed(path)) => return Ok(Outcome::Overtaken(path)),
-        applied => applied?,
-    };
-    move_conversation(writable, undo, plan, ctx)?;
-    Ok(Outcome::Applied(applied))
+    Ok(match undo.apply(plan, blocked) {
+        Ok(applied) => Outcome::Applied(applied),
+        Err(Error::Changed(path)) => Outcome::Overtaken(path),
+        Err(error) => Outcome::Refused(error.into()),
+    })
 }
 
 fn is_agreed(plan: &Plan, blocked: Blocked, ctx: &mut Ctx) -> Result<bool, Failure> {

@@ -107,6 +107,33 @@ fn an_undo_starts_no_git_and_writes_only_into_the_project_and_our_folders() {
     assert_eq!(desk.file("notes/new.txt"), None);
 }
 
+/// Killed when the first file is swapped, and typed again: the turn before stays as it is.
+#[test]
+fn an_undo_that_was_killed_and_is_repeated_is_finished_and_no_more() {
+    if !can_trace() {
+        return;
+    }
+    for repeated in [&["undo", "s1"][..], &["undo", "s1", "--yes"], &["undo", "s1", "--yes", "--json"]] {
+        let desk = Desk::new();
+        let arguments = ["-f", "-o", "/dev/null", "-e", "trace=unlinkat", "-e", "inject=unlinkat:signal=KILL:when=1"];
+        let mut killed = desk.env.with(Command::new("strace"), &arguments);
+        let program = Path::new(env!("CARGO_BIN_EXE_scrollback"));
+        killed.arg(program).args(["undo", "s1", "--yes"]).env("PATH", std::env::var_os("PATH").unwrap());
+        let killed = desk.env.ran(killed, b"");
+        assert_ne!(killed.code, 0, "{}", killed.all());
+        let ran = desk.env.run(repeated);
+        assert_eq!(ran.code, 0, "{}", ran.all());
+        let said = "An undo that was interrupted is finished: restored 1 file, and nothing else was changed.";
+        assert!(ran.err.contains(said), "{}", ran.all());
+        assert_eq!((desk.file("notes/new.txt"), desk.file("tides.txt").as_deref()), (None, Some("04:12\n")));
+        if repeated.contains(&"--json") {
+            let answer = ran.json();
+            assert_eq!((&answer["applied"], &answer["target"]), (&true.into(), &"u2".into()), "{answer}");
+            assert_eq!(answer["files"][0]["action"], "delete", "{answer}");
+        }
+    }
+}
+
 #[test]
 fn what_strace_prints_is_understood() {
     let text = r#"7  execve("/usr/bin/git", ["git", "status"], 0x1 /* 2 vars */) = 0

@@ -28,7 +28,7 @@ use crate::disk::worktree::{RealTree, Worktree};
 use crate::disk::{Disk, Real};
 use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
-use crate::model::record::{Kind, RecordId, RestoredFile, Todo};
+use crate::model::record::{Kind, RecordId, Restore, RestoredFile, Todo};
 use crate::session::blob;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
@@ -195,6 +195,11 @@ impl<'s> Undo<'s> {
             .filter(|file| is_left_out(file) && is_unchanged(file))
             .map(|file| file.path)
             .collect()
+    }
+
+    /// The newest restore: its record, or its line in our journal, and what it says.
+    pub fn last_restore(&self) -> Option<(&RecordId, &Restore)> {
+        self.history.restores.last().map(|event| (&event.id, &event.restore))
     }
 
     /// Where another agent's conversation was to go back to, if a restore was interrupted after the files.

@@ -18,7 +18,7 @@ use super::pending::{Notes, Pending};
 use super::plan::{Action, Blocked, Head, Plan, PlannedChange, PlannedFile, Readiness};
 use super::record::record_in;
 use super::room::Leaving;
-use super::{Undo, journal};
+use super::{Goal, Undo, journal};
 use crate::disk::worktree::Found;
 use crate::model::error::{At, Error, Result};
 use crate::model::project_path::ProjectPath;
@@ -61,6 +61,19 @@ impl Undo<'_> {
     /// Whether an operation on the same project was interrupted: the next one finishes it or takes it back.
     pub fn is_interrupted(&self) -> Result<bool> {
         Ok(self.notes().read()?.is_some())
+    }
+
+    /// Whether an operation that was interrupted is asked for again: it is of this session and of the same kind, and no record is
+    /// named. When it is finished, the goal would mean the next one.
+    pub fn is_interrupted_at(&self, goal: &Goal) -> Result<bool> {
+        let Some(pending) = self.notes().read()? else { return Ok(false) };
+        let is_redo = pending.restore.get("takesBack").is_some();
+        let is_kind = match goal {
+            Goal::LastTurn => !is_redo,
+            Goal::Redo => is_redo,
+            Goal::Before(_) | Goal::After(_) => false,
+        };
+        Ok(is_kind && pending.log == self.source.path)
     }
 
     /// Finishes an operation that was interrupted, or takes it back if a file has changed since. Read the session again after it.
