@@ -247,9 +247,8 @@ impl Archive {
         matches: &[(Found, bool)],
         answer: &mut Answer,
     ) -> Option<Vec<Found>> {
-        if query.terms().next().is_none() {
-            return None;
-        }
+        // Filters alone are decided whatever the text is.
+        query.terms().next()?;
         let cut: Vec<&(Asked<'_>, &Known)> = indexed.iter().filter(|(_, known)| known.cut_bytes > 0).collect();
         let bytes: u64 = cut.iter().map(|(_, known)| known.cut_bytes).sum();
         if bytes > CUT_BYTES && !matches.is_empty() {
@@ -263,7 +262,7 @@ impl Archive {
             .map(|(asked, _)| asked.again())
             .collect();
         let is_cut = |role: TextRole, bytes: usize| role == TextRole::Tool && bytes > crate::part::OUTPUT_LIMIT_BYTES;
-        let found = self.by_reading(query, &asked, |role, bytes| is_cut(role, bytes), answer);
+        let found = self.by_reading(query, &asked, is_cut, answer);
         answer.read_bytes += bytes;
         Some(found)
     }

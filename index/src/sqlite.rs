@@ -20,6 +20,9 @@ use crate::words::fold;
 /// How many words that begin alike are looked at to find one that was meant.
 const WORDS_LOOKED_AT: usize = 20_000;
 
+/// A card as it is stored: see [`Card::to_bytes`].
+type StoredCard = (SourceId, Vec<u8>, Vec<u8>);
+
 /// The index of a user, in one file.
 pub struct SqliteIndex {
     connection: Connection,
@@ -118,7 +121,7 @@ impl SqliteIndex {
         Ok(known)
     }
 
-    fn read_cards(&self) -> rusqlite::Result<Vec<(SourceId, Vec<u8>, Vec<u8>)>> {
+    fn read_cards(&self) -> rusqlite::Result<Vec<StoredCard>> {
         let mut statement = self.connection.prepare_cached("select id, card, requests from sources")?;
         let cards = statement.query_map([], |row| Ok((SourceId(row.get(0)?), row.get(1)?, row.get(2)?)))?;
         cards.collect()
@@ -181,7 +184,7 @@ impl Index for SqliteIndex {
 
     fn cards(&self) -> Result<HashMap<SourceId, Card>> {
         let cards = self.read_cards().map_err(|error| self.error(error))?;
-        let read = |(id, card, requests): (SourceId, Vec<u8>, Vec<u8>)| Some((id, Card::from_bytes(&card, &requests)?));
+        let read = |(id, card, requests): StoredCard| Some((id, Card::from_bytes(&card, &requests)?));
         Ok(cards.into_par_iter().filter_map(read).collect::<Vec<_>>().into_iter().collect())
     }
 

@@ -60,7 +60,7 @@ fn piece(expr: &Expr, values: &mut Vec<Value>) -> Piece {
         Expr::Or(any) => {
             let pieces: Vec<Piece> = any.iter().map(|one| piece(one, values)).collect();
             if pieces.iter().all(|piece| matches!(piece, Piece::Words(_))) {
-                let words: Vec<String> = pieces.into_iter().map(|piece| condition_free(piece)).collect();
+                let words: Vec<String> = pieces.into_iter().map(condition_free).collect();
                 return Piece::Words(format!("({})", words.join(" OR ")));
             }
             let conditions: Vec<String> = pieces.into_iter().map(|piece| condition(piece, values)).collect();

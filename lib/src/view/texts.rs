@@ -225,8 +225,8 @@ impl<'s> SearchTexts<'s> {
         let callers = self.session.derived.keys.callers.get(&record.node);
         for caller in callers.into_iter().flatten() {
             let body = self.session.at(*caller).body()?;
-            let calls = body.content().into_iter().flat_map(|content| &content.parts).filter_map(Part::as_call);
-            for call in calls.filter(|call| call.call_id == result.call_id) {
+            let mut calls = body.content().into_iter().flat_map(|content| &content.parts).filter_map(Part::as_call);
+            if let Some(call) = calls.find(|call| call.call_id == result.call_id) {
                 return Ok(Some(CallFacts { tool: call.name.clone(), files: named_files(call) }));
             }
         }
