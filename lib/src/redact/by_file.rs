@@ -43,10 +43,15 @@ pub(super) fn find(calls: &mut SensitiveCalls, engine: &Engine, style: Style, li
     }
     let Some(value) = parse(line) else { return Replaced::new() };
     let mask = FileMask { engine, style };
-    let mut search = Search { mask, calls, replaced: Replaced::new(), has_result: false, nested: 0 };
+    let announced = value.as_object().is_some_and(|record| calls.announce(record));
+    let mut search =
+        Search { mask, calls, replaced: Replaced::new(), has_result: false, announced, announces: false, nested: 0 };
     search.note_calls(&value);
     search.value(&value, &mut String::new(), 0);
     if let Value::Object(record) = &value {
+        if search.announces {
+            search.calls.note_announcing(record);
+        }
         let copies = if search.has_result { COPIES } else { &[] };
         // Claude Code keeps what it tells the model of a mentioned file beside it.
         let rendered = record
@@ -78,6 +83,10 @@ struct Search<'s> {
     replaced: Replaced,
     /// Somewhere in the line is a result of a sensitive call.
     has_result: bool,
+    /// What the next texts tell comes from a sensitive file: see [`texts::announces_file`].
+    announced: bool,
+    /// The line itself announced that.
+    announces: bool,
     /// In how many strings of JSON this one is.
     nested: usize,
 }
@@ -174,6 +183,14 @@ impl Search<'_> {
 
     /// A string that is JSON itself, a patch, or a text into which an agent copied a file.
     fn text(&mut self, text: &str) -> Option<String> {
+        if let Some(is_file) = texts::announces_file(text, self.mask) {
+            (self.announced, self.announces) = (is_file, is_file);
+        }
+        if self.announced
+            && let Some(new) = texts::without_announced(text, self.mask)
+        {
+            return Some(new);
+        }
         if !self.mask.may_be_named_in(text) {
             return None;
         }
@@ -196,6 +213,8 @@ impl Search<'_> {
             calls: &mut *self.calls,
             replaced: Replaced::new(),
             has_result: false,
+            announced: false,
+            announces: false,
             nested: self.nested + 1,
         };
         search.value(inner, &mut String::new(), 1);

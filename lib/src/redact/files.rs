@@ -1,6 +1,7 @@
 //! Files whose content is a secret as a whole, whatever is in it.
 
 use aho_corasick::{AhoCorasick, packed};
+use memchr::memmem;
 use regex::Regex;
 
 use super::RuleError;
@@ -51,6 +52,10 @@ enum Hints {
 impl Files {
     /// Adds the user's globs to our own.
     pub(super) fn new(globs: &[String]) -> Result<Files, RuleError> {
+        if let Some(glob) = globs.iter().find(|glob| glob.contains(['[', ']', '{', '}'])) {
+            let why = "only `*`, `**` and `?` stand for other characters".to_owned();
+            return Err(RuleError::Glob { globs: glob.clone(), why });
+        }
         let compile = |globs: &mut dyn Iterator<Item = &str>| {
             let alternatives: Vec<String> = globs.map(pattern).collect();
             let whole = format!("(?i)(?:^|/)(?:{})$", alternatives.join("|"));
@@ -70,11 +75,12 @@ impl Files {
 
     /// Whether a text could have the path of such a file in it: most have not, and this is fast.
     pub(super) fn may_be_named_in(&self, text: &[u8]) -> bool {
-        match &self.hints {
+        let has_hint = match &self.hints {
             Hints::Packed(hints) => hints.find(text).is_some(),
             Hints::OneByOne(hints) => hints.is_match(text),
             Hints::Anything => true,
-        }
+        };
+        has_hint || has_quotes_in_word(text)
     }
 
     pub(super) fn is_sensitive(&self, path: &str) -> bool {
@@ -85,6 +91,15 @@ impl Files {
         let is_users = self.users.as_ref().is_some_and(|users| users.is_match(&path));
         is_users || self.sensitive.is_match(&path) && !self.open.is_match(&path)
     }
+}
+
+/// Whether two quotes are in the middle of a word, as in `cat .en""v`; they may be escaped for JSON.
+pub(super) fn has_quotes_in_word(text: &[u8]) -> bool {
+    let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'.');
+    [&b"''"[..], b"\"\"", b"\\\"\\\"", b"\\\\\\\"\\\\\\\""].iter().any(|quotes| {
+        memmem::find_iter(text, quotes)
+            .any(|at| at > 0 && is_word(text.get(at - 1)) && is_word(text.get(at + quotes.len())))
+    })
 }
 
 impl Hints {

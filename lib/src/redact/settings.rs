@@ -112,7 +112,7 @@ pub enum RuleError {
     Glob {
         /// The patterns.
         globs: String,
-        /// What the compiler of expressions says.
+        /// What is wrong with them.
         why: String,
     },
 }

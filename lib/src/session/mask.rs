@@ -12,8 +12,11 @@ use crate::model::record::Kind;
 use crate::redact::{Redactor, SensitiveCalls};
 use crate::session::{RecordRef, Session};
 
-/// What a record of the user has in it if there is a result of a call.
-const RESULT_MARKS: [&[u8]; 6] = [b"tool_use_id", b"call_id", b"callId", b"CallId", b"oolUseI", b"functionResponse"];
+/// What a record of the user has in it if there is a result of a call, or of what the user ran or mentioned.
+#[rustfmt::skip]
+const RESULT_MARKS: [&[u8]; 8] = [
+    b"tool_use_id", b"call_id", b"callId", b"CallId", b"oolUseI", b"functionResponse", b"<bash-std", b"Result of calling the Read",
+];
 
 /// Masks what is read of a session.
 pub(crate) struct Mask {

@@ -203,6 +203,56 @@ fn reads_by_search_mention_and_progress() {
     check_unchanged(&[json!({"role": "user", "content": "I put it in .env: harbour, see <file> and .env-files"})]);
 }
 
+/// What a person ran with `!` or mentioned, and commands that name a file in another way.
+#[test]
+fn what_a_person_ran_or_mentioned() {
+    let codex = |command: &str| {
+        json!({"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"type": "input_text",
+        "text": format!("<user_shell_command>\n<command>\n{command}\n</command>\n<result>\nExit code: 0\nDuration: 0.03 seconds\nOutput:\n{CONTENT}\n</result>\n</user_shell_command>")}]}})
+    };
+    check_hidden(&[codex("cat .env")], &["cat .env", "Exit code: 0", "</result>"]);
+    check_unchanged(&[codex("cat .env.example")]);
+    let user = |id: &str, parent: &str, content: Value| json!({"type": "user", "uuid": id, "parentUuid": parent, "message": {"role": "user", "content": content}});
+    let ran = |command: &str| {
+        [
+            user("u-1", "u-0", json!(format!("<bash-input>{command}</bash-input>"))),
+            user(
+                "u-2",
+                "u-1",
+                json!(format!("<bash-stdout>{CONTENT}</bash-stdout><bash-stderr>{CONTENT}</bash-stderr>")),
+            ),
+        ]
+    };
+    check_hidden(&ran("cat .env"), &["cat .env", "<bash-stderr>", "u-2"]);
+    check_unchanged(&ran("cat .envy"));
+    let after = user("u-4", "u-3", json!(format!("<bash-stdout>{CONTENT}</bash-stdout>")));
+    assert_eq!(redacted(&[&ran("cat .env")[..], std::slice::from_ref(&after)].concat())[2], after);
+    let told = |path: &str| {
+        format!(
+            "<system-reminder>\nCalled the Read tool with the following input: {{\"file_path\":\"{path}\"}}\n</system-reminder>"
+        )
+    };
+    let result = format!("<system-reminder>Result of calling the Read tool: \"1→{CONTENT}\"</system-reminder>");
+    let parts = |path: &str| {
+        user("u-1", "u-0", json!([{"type": "text", "text": told(path)}, {"type": "text", "text": result}]))
+    };
+    check_hidden(&[parts("/p/.env")], &["/p/.env", "</system-reminder>"]);
+    check_unchanged(&[parts("/p/a.py")]);
+    check_hidden(&[user("u-1", "u-0", json!(told("/p/.env"))), user("u-2", "u-1", json!(result))], &["/p/.env"]);
+    for call in [
+        json!({"type": "function_call", "name": "write_stdin", "call_id": "call_1", "arguments": "{\"session_id\":1,\"chars\":\"cat .env\\n\"}"}),
+        json!({"type": "custom_tool_call", "name": "exec", "call_id": "call_1", "input": "await read('.env')"}),
+        json!({"type": "function_call", "name": "shell", "call_id": "call_1", "arguments": "{\"command\":\"cat kubeconfig\"}"}),
+        json!({"type": "function_call", "name": "shell", "call_id": "call_1", "arguments": "{\"command\":\"cat .en\\\"\\\"v\"}"}),
+        json!({"type": "tool_use", "name": "Bash", "id": "call_1", "input": {"command": "cat .en''v"}}),
+    ] {
+        check_hidden(
+            &[json!({"payload": call}), json!({"payload": {"call_id": "call_1", "output": CONTENT}})],
+            &["call_1"],
+        );
+    }
+}
+
 /// Broken scripts do not break us, and other rules still see what is not the file's.
 #[test]
 fn broken_scripts_and_other_secrets() {

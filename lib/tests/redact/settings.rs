@@ -36,6 +36,8 @@ fn a_rule_that_cannot_be_used_is_named() {
     assert_eq!(empty, RuleError::Empty { name: "harbour".to_owned() });
     assert!(matches!(with(|settings| settings.rules = vec![rule("a]b", &[], "x")]), Err(RuleError::Name { .. })));
     assert!(matches!(with(|settings| settings.allow = vec!["[".to_owned()]), Err(RuleError::Pattern { .. })));
+    let glob = with(|settings| settings.files = vec!["*.tide".to_owned(), "[z".to_owned()]).unwrap_err();
+    assert!(glob.to_string().starts_with("invalid file pattern [z: only "), "{glob}");
     let huge = with(|settings| settings.rules = vec![rule("huge", &[], "(a{1000}){1000}")]).unwrap_err();
     assert!(huge.to_string().contains("huge"));
 }

@@ -11,6 +11,7 @@ use super::file_mask::FileMask;
 use super::keys::{CALL_IDS, INPUTS, is_choice_key, is_patch_key, is_path_key, is_script_key};
 use super::parse::parse;
 use super::patches;
+use crate::redact::files;
 
 /// No session has so many calls on sensitive files; what comes after them is judged by its own line only.
 const MAX_CALLS: usize = 100_000;
@@ -81,12 +82,29 @@ impl SensitiveCalls {
         if self.has(&key) || self.known.ids.len() + self.known.names.len() >= MAX_CALLS || !is_on_file(map, mask) {
             return;
         }
+        self.remember(&key);
+    }
+
+    fn remember(&mut self, key: &CallKey<'_>) {
         let known = Arc::make_mut(&mut self.known);
         let (CallKey::Id(text) | CallKey::Name(text)) = key;
         let (shortest, longest) = known.lengths.take().unwrap_or(text.len()..=text.len()).into_inner();
         known.lengths = Some(text.len().min(shortest)..=text.len().max(longest));
         let texts = if let CallKey::Id(_) = key { &mut known.ids } else { &mut known.names };
-        texts.insert(text.to_owned());
+        texts.insert((*text).to_owned());
+    }
+
+    /// Remembers a record that announces what is in a sensitive file: the record after it has that.
+    pub(super) fn note_announcing(&mut self, record: &Map<String, Value>) {
+        let id = record.get("uuid").and_then(Value::as_str).filter(|id| !id.is_empty());
+        if let Some(id) = id.filter(|_| self.known.ids.len() < MAX_CALLS) {
+            self.remember(&CallKey::Id(id));
+        }
+    }
+
+    /// Whether a record comes after one that announces what is in it.
+    pub(super) fn announce(&self, record: &Map<String, Value>) -> bool {
+        record.get("parentUuid").and_then(Value::as_str).is_some_and(|id| self.known.ids.contains(id))
     }
 
     /// Whether an object belongs to one of them: progress has an id of its own beside the call's.
@@ -118,7 +136,8 @@ pub(super) fn is_on_file(map: &Map<String, Value>, mask: FileMask<'_>) -> bool {
 
 fn touches(key: &str, input: &Value, depth: usize, mask: FileMask<'_>) -> bool {
     const DEEPEST: usize = 8;
-    let is_command = is_script_key(key) || key == "code";
+    // `chars` is what is typed into a shell that runs.
+    let is_command = is_script_key(key) || matches!(key, "code" | "chars");
     let has_section = |text: &str| patches::paths(text).any(|path| mask.is_sensitive(path));
     match input {
         Value::String(text) if text.len() > MAX_COMMAND_BYTES && !is_command => has_section(text),
@@ -126,7 +145,11 @@ fn touches(key: &str, input: &Value, depth: usize, mask: FileMask<'_>) -> bool {
         Value::String(text) if is_path_key(key) || is_choice_key(key) => mask.is_sensitive(text.trim_end_matches('*')),
         Value::String(text) if INPUTS.contains(&key) || is_patch_key(key) => {
             let inner = text.starts_with('{').then(|| parse(text.as_bytes())).flatten();
-            inner.is_some_and(|inner| touches("", &inner, depth + 1, mask)) || has_section(text)
+            // The input of a tool that takes any text is code, if it is no patch.
+            let is_code = inner.is_none() && key == "input" && !text.contains("*** Begin Patch");
+            inner.is_some_and(|inner| touches("", &inner, depth + 1, mask))
+                || has_section(text)
+                || is_code && is_command_on_file(text, mask)
         }
         Value::Array(values) => values.iter().any(|value| touches(key, value, depth + 1, mask)),
         Value::Object(map) if depth < DEEPEST => map
@@ -136,7 +159,15 @@ fn touches(key: &str, input: &Value, depth: usize, mask: FileMask<'_>) -> bool {
     }
 }
 
-fn is_command_on_file(command: &str, mask: FileMask<'_>) -> bool {
+/// Whether a command has the path of a sensitive file in it.
+pub(super) fn is_command_on_file(command: &str, mask: FileMask<'_>) -> bool {
+    // `cat .en""v`
+    let is_joined =
+        files::has_quotes_in_word(command.as_bytes()) && names_file(&command.replace(['"', '\'', '\\'], ""), mask);
+    is_joined || names_file(command, mask)
+}
+
+fn names_file(command: &str, mask: FileMask<'_>) -> bool {
     // `cd ~/.ssh && cat id_work`
     let mut is_in_ssh = false;
     words(command).any(|word| {
@@ -162,5 +193,5 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
     command
         .split(is_between)
         .map(|word| word.trim_end_matches(['*', ':', '{']))
-        .filter(|word| word.contains(['.', '/', '_']))
+        .filter(|word| word.contains(['.', '/', '_']) || *word == "kubeconfig")
 }

@@ -1,16 +1,74 @@
 //! Texts into which an agent, a person or a search copied a file.
 
+use std::ops::Range;
+
+use super::calls::is_command_on_file;
 use super::edited::Edited;
 use super::file_mask::FileMask;
 use super::patches;
 
+/// How Claude Code tells the model what is in a mentioned file, after it has told which file that is.
+const READ_RESULT: (&str, &str) = ("Result of calling the Read tool:", "</system-reminder>");
+
 /// The text without the content of sensitive files, if it has some.
 pub(super) fn masked(text: &str, mask: FileMask<'_>) -> Option<String> {
     let mut new = None;
-    for step in [patches::masked, tags, found_lines] {
+    for step in [patches::masked, tags, shell_commands, found_lines] {
         new = step(new.as_deref().unwrap_or(text), mask).or(new);
     }
     new
+}
+
+/// Whether what a text announces comes from a sensitive file: a `!` command of the user, or a file that Claude Code reads for a
+/// mention. `None` if it announces nothing.
+pub(super) fn announces_file(text: &str, mask: FileMask<'_>) -> Option<bool> {
+    if let Some(command) = between(text, "<bash-input>", "</bash-input>", 0) {
+        return Some(is_command_on_file(&text[command], mask));
+    }
+    let is_read = text.contains("Called the Read tool with the following input: ");
+    is_read.then(|| patches::paths(text).any(|path| mask.is_sensitive(path)))
+}
+
+/// The text without what was announced.
+pub(super) fn without_announced(text: &str, mask: FileMask<'_>) -> Option<String> {
+    let mut edited = Edited::new(text);
+    let mut places: Vec<Range<usize>> =
+        [("<bash-stdout>", "</bash-stdout>"), ("<bash-stderr>", "</bash-stderr>"), READ_RESULT]
+            .into_iter()
+            .filter_map(|(start, end)| between(text, start, end, 0))
+            .collect();
+    places.sort_by_key(|place| place.start);
+    for place in places {
+        if let Some(new) = mask.placeholder(&text[place.clone()]) {
+            edited.replace(place, &new);
+        }
+    }
+    edited.finish()
+}
+
+/// `<user_shell_command>`: a `!` command of Codex, with what it printed.
+fn shell_commands(text: &str, mask: FileMask<'_>) -> Option<String> {
+    let (mut edited, mut from) = (Edited::new(text), 0);
+    while let Some(run) = between(text, "<user_shell_command>", "</user_shell_command>", from) {
+        from = run.end;
+        let Some(command) = between(&text[..run.end], "<command>", "</command>", run.start) else { continue };
+        let Some(result) = between(&text[..run.end], "<result>", "</result>", command.end) else { continue };
+        // The exit code and the duration before it stay.
+        let output = between(&text[..result.end], "Output:\n", "</result>", result.start).unwrap_or(result);
+        let printed = text[output.clone()].trim_matches('\n');
+        if is_command_on_file(&text[command], mask)
+            && let Some(new) = mask.placeholder(printed)
+        {
+            edited.replace(output, &format!("{new}\n"));
+        }
+    }
+    edited.finish()
+}
+
+/// What is between a start and an end, or the end of the text.
+fn between(text: &str, start: &str, end: &str, from: usize) -> Option<Range<usize>> {
+    let start = from + text[from..].find(start)? + start.len();
+    Some(start..text[start..].find(end).map_or(text.len(), |end| start + end))
 }
 
 /// `<file path=".env">…</file>`, as prompts have it.
