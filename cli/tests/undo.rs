@@ -196,7 +196,10 @@ fn an_undo_that_would_change_nothing_is_not_recorded() {
             "no file has changed since then. `scrollback undo s1#u1` undoes the last turn that changed files.",
         ),
         (&["undo", "s1#u1", "--yes"], "the files are as they were then."),
-        (&["undo", "s1", "--to", "a2", "--yes"], "the files are as they were then."),
+        (
+            &["undo", "s1", "--to", "a2", "--yes"],
+            "no file has changed since then. `scrollback undo s1#u2` undoes the last turn that changed files.",
+        ),
     ] {
         assert_eq!(desk.env.run(undo).code, 0);
         let log = fs::read(&desk.log).unwrap();

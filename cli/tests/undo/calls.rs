@@ -124,7 +124,7 @@ fn an_undo_that_was_killed_and_is_repeated_is_finished_and_no_more() {
         let ran = desk.env.run(repeated);
         assert_eq!(ran.code, 0, "{}", ran.all());
         let said = "An undo that was interrupted is finished: restored 1 file, and nothing else was changed.";
-        assert!(ran.err.contains(said), "{}", ran.all());
+        assert!(ran.err.contains(said) || repeated.contains(&"--json"), "{}", ran.all());
         assert_eq!((desk.file("notes/new.txt"), desk.file("tides.txt").as_deref()), (None, Some("04:12\n")));
         if repeated.contains(&"--json") {
             let answer = ran.json();
