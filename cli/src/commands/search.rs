@@ -151,7 +151,7 @@ fn session(text: &mut String, found: &FoundSession, ids: &ShortIds<'_>, ctx: &Ct
     let about: Vec<String> = about.into_iter().flatten().collect();
     let title = one_line(&row.title, ctx.look.width.saturating_sub(2));
     push_line(text, &format!("{}  {}", paint.cyan(&id), paint.dim(&about.join(" · "))));
-    push_line(text, &format!("{}", paint.bold(&title)));
+    push_line(text, &paint.bold(&title));
     let records = ShortIds::of_sessions(found.hits.iter().map(|hit| hit.record.to_string()));
     for hit in &found.hits {
         one_hit(text, hit, records.short(hit.record.as_str()), &id, ctx);
