@@ -387,7 +387,7 @@ fn a_file_of_a_session_that_is_in_both_folders_counts_once() {
         let home = tempfile::tempdir().unwrap();
         let store = home.path().join(".codex");
         let [own, archive] = ["sessions/2026/10/02", "archived_sessions"].map(|folder| store.join(folder));
-        [&own, &archive].map(|folder| fs::create_dir_all(folder).unwrap());
+        [&own, &archive].iter().for_each(|folder| fs::create_dir_all(folder).unwrap());
         for (at, file) in files.iter().enumerate() {
             let text = fs::read_to_string(file).unwrap();
             fs::write(own.join(file.file_name().unwrap()), &text).unwrap();
