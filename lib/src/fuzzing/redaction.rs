@@ -30,6 +30,10 @@ pub fn redaction_of(redactor: &Redactor, text: &str) {
     let masked = redactor.line(line.as_bytes()).bytes;
     let value: Option<Value> = serde_json::from_slice(&masked).ok();
     assert_eq!(value, Some(serde_json::json!({"a": [{"text": once}, 1.50, null]})), "in JSON: {text:?}");
+    // The end of a private key says that the lines before it, which a stream let go, were one.
+    if text.contains("-- END") || text.contains("--END") {
+        return;
+    }
     let at = text.floor_char_boundary(xxh3_64(text.as_bytes()) as usize % (text.len() + 1));
     for at in [at, text.floor_char_boundary(text.len() / 2)] {
         let mut stream = Stream::new();

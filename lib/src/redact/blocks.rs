@@ -1,9 +1,17 @@
-//! Private keys in lines of base64: PEM, OpenSSH, PGP and PuTTY, whole or cut off, with real or escaped line breaks.
+//! Private keys in lines of base64: PEM, OpenSSH, SSH2, PGP and PuTTY, whole or cut off at either end, with real or escaped line
+//! breaks, or with other signs between the lines.
 
 use std::ops::Range;
 
-/// Where a key begins.
-pub(super) const KEYWORDS: &[&str] = &["-----BEGIN", "Private-Lines:", "b3BlbnNzaC1rZXktdjE", "MII"];
+/// Where a key begins, or ends.
+pub(super) const KEYWORDS: &[&str] =
+    &["-----BEGIN", "---- BEGIN", "-----END", "---- END", "Private-Lines:", "b3BlbnNzaC1rZXktdjE", "MII"];
+
+/// What is around the labels of a key: how its first and its last line start, and how both end. The second is that of SSH2.
+const FRAMES: [(&str, &str, &str); 2] = [("-----BEGIN", "-----END", "-----"), ("---- BEGIN", "---- END", "----")];
+
+/// Between the lines of a key that was put into one line: in HTML, in an address, in a table.
+const LINE_ENDS: [&str; 8] = ["<br>", "<br/>", "<br />", "%0A", "%0a", "%0D", "%0d", "|"];
 
 /// A larger block is no key: RSA with 16,384 bits needs 13 KB. A stream holds an open block back up to here.
 pub(super) const MAX_BLOCK_BYTES: usize = 64 * 1024;
@@ -27,8 +35,21 @@ pub(super) struct Block {
     pub(super) is_key: bool,
 }
 
-/// The private key that begins at a keyword.
+/// Where the first lines of keys are in a text.
+pub(super) fn begins(text: &str) -> impl Iterator<Item = usize> {
+    FRAMES.iter().flat_map(|(begin, _, _)| text.match_indices(begin)).map(|(at, _)| at)
+}
+
+/// Whether a keyword is the beginning of a key's last line.
+pub(super) fn is_end(keyword: &str) -> bool {
+    FRAMES.iter().any(|(_, end, _)| *end == keyword)
+}
+
+/// The private key that begins at a keyword, or ends there without a beginning.
 pub(super) fn at(text: &str, start: usize) -> Option<Block> {
+    if let Some((_, end, dashes)) = FRAMES.iter().find(|(_, end, _)| text[start..].starts_with(end)) {
+        return tail(text, start, start + end.len(), dashes);
+    }
     let limit = text.floor_char_boundary(text.len().min(start + MAX_BLOCK_BYTES));
     let rest = &text[start..limit];
     let is_cut = limit == text.len();
@@ -53,18 +74,61 @@ enum Head {
 }
 
 fn body_of(rest: &str) -> Head {
-    let Some(label) = rest.strip_prefix("-----BEGIN") else {
+    let frame = FRAMES.iter().find_map(|(begin, _, dashes)| Some((rest.strip_prefix(begin)?, dashes)));
+    let Some((label, dashes)) = frame else {
         return headless(rest);
     };
-    let window = &label[..label.floor_char_boundary(label.len().min(MAX_LABEL_BYTES))];
-    match window.find("-----") {
+    let window = window(label);
+    match window.find(dashes) {
         Some(end) if window[..end].contains("PRIVATE KEY") && !window[..end].contains('\n') => {
-            Head::Body(rest.len() - label.len() + end + "-----".len())
+            Head::Body(rest.len() - label.len() + end + dashes.len())
         }
         Some(_) => Head::Other,
         None if window.len() < MAX_LABEL_BYTES && !window.contains('\n') => Head::Open,
         None => Head::Other,
     }
+}
+
+/// As much as a label can be.
+fn window(label: &str) -> &str {
+    &label[..label.floor_char_boundary(label.len().min(MAX_LABEL_BYTES))]
+}
+
+/// The lines before the last line of a key whose beginning is not there.
+fn tail(text: &str, line: usize, label: usize, dashes: &str) -> Option<Block> {
+    /// Shorter words are lines of a key only right before its end.
+    const MIN_LINE_BYTES: usize = 32;
+    /// Numbers of lines have no more digits.
+    const MAX_NUMBER_DIGITS: usize = 6;
+    let length = window(&text[label..]).find(dashes)?;
+    let bytes = text.as_bytes();
+    // A quote before it: code that looks for the line.
+    if !text[label..label + length].contains("PRIVATE KEY") || text[..line].ends_with(['"', '\'']) {
+        return None;
+    }
+    let (mut start, mut at, mut base64) = (line, line, 0);
+    let is_between =
+        |byte: &u8| !is_base64(*byte) && !matches!(byte, b'-' | b'[' | b']' | b'{' | b'}' | b'(' | b')' | b':' | b'.');
+    while line - start < MAX_BLOCK_BYTES {
+        at -= bytes[..at].iter().rev().take(MAX_LABEL_BYTES).take_while(|byte| is_between(byte)).count();
+        let word = &bytes[..at];
+        let word = &word[at - word.iter().rev().take_while(|byte| is_base64(**byte)).count()..];
+        let is_mark = [&b"br"[..], b"br/", b"n", b"r", b"0A", b"0a", b"0D", b"0d"].contains(&word)
+            || word.len() <= MAX_NUMBER_DIGITS && word.iter().all(u8::is_ascii_digit);
+        at -= word.len();
+        match word.len() {
+            0 => break,
+            _ if is_mark => {}
+            length if length >= MIN_LINE_BYTES || base64 == 0 => {
+                base64 += length;
+                start = at;
+            }
+            _ => break,
+        }
+    }
+    let is_word = bytes[start..line].iter().all(|byte| !byte.is_ascii_digit() && !byte.is_ascii_uppercase());
+    let span = start..label + length + dashes.len();
+    (base64 >= MIN_BODY_BYTES && !is_word).then_some(Block { span, is_open: false, is_key: true })
 }
 
 /// Keys without their first line: PuTTY's lines, OpenSSH's first bytes, and RSA or PKCS #8 in DER.
@@ -96,40 +160,72 @@ fn walk(body: &str) -> Walked {
     while at < body.len() {
         let (line, next) = line_at(body, at);
         let is_last = next == body.len() && !ends_line(body);
-        if let Some(marker) = line.find("-----END") {
-            let after = &line[marker + "-----END".len()..];
-            walked.is_closed = after.contains("-----");
+        let end = FRAMES.iter().find_map(|(_, end, dashes)| Some((line.find(end)?, end.len(), dashes)));
+        if let Some((marker, length, dashes)) = end {
+            let after = &line[marker + length..];
+            walked.is_closed = after.contains(dashes);
             walked.stopped_in_last_line = is_last;
-            let length = after.find("-----").map_or(after.len(), |end| end + "-----".len());
-            walked.end = at + marker + "-----END".len() + length;
+            // Whatever is between the lines of a key in one line, they are between its ends; but a bracket is code.
+            let inner = &line.as_bytes()[..marker];
+            let is_code = inner.iter().any(|byte| matches!(byte, b'{' | b'(' | b'$'));
+            let longest = inner.split(|byte| !is_base64(*byte)).map(<[u8]>::len).max().unwrap_or(0);
+            if longest >= MIN_BODY_BYTES && !is_code {
+                walked.base64 += longest;
+            }
+            walked.end = at + marker + length + after.find(dashes).map_or(after.len(), |end| end + dashes.len());
             return walked;
         }
-        let inner = trimmed(line);
-        match body_bytes(inner) {
-            Some(count) => {
-                walked.base64 += count;
-                if count > 0 {
-                    walked.end = start_of(inner, line, at) + inner.len();
+        for part in parts(line) {
+            let inner = trimmed(part);
+            let start = inner.as_ptr() as usize - body.as_ptr() as usize;
+            match body_bytes(inner) {
+                Some(count) => {
+                    walked.base64 += count;
+                    if count > 0 {
+                        walked.end = start + inner.len();
+                    }
                 }
-            }
-            None if walked.base64 == 0 && headers < MAX_HEADERS && is_header(inner) => headers += 1,
-            None => {
-                // The last line of a key that is cut off may have the end of its string in it.
-                let length = inner.bytes().take_while(|byte| is_base64(*byte)).count();
-                if length > 0
-                    && inner.as_bytes().get(length).is_some_and(|byte| matches!(byte, b'"' | b'\'' | b'\\' | b'<'))
-                {
-                    walked.base64 += length;
-                    walked.end = start_of(inner, line, at) + length;
+                None if walked.base64 == 0 && headers < MAX_HEADERS && is_header(inner) => headers += 1,
+                None => {
+                    if let Some(length) = cut_off(inner, walked.base64 == 0) {
+                        walked.base64 += length;
+                        walked.end = start + length;
+                    }
+                    walked.stopped_in_last_line = is_last;
+                    return walked;
                 }
-                walked.stopped_in_last_line = is_last;
-                return walked;
             }
         }
         at = next;
     }
     walked.stopped_in_last_line = true;
     walked
+}
+
+/// How long the last line of a key is that is cut off, and has something else behind it: the end of its string, or, if the whole key
+/// is in one line, words.
+fn cut_off(line: &str, is_whole: bool) -> Option<usize> {
+    let length = line.bytes().take_while(|byte| is_base64(*byte)).count();
+    let ends_string = matches!(line.as_bytes().get(length), Some(b'"' | b'\'' | b'\\' | b'<'));
+    if !is_whole || ends_string {
+        return (length > 0 && ends_string).then_some(length);
+    }
+    let words = line.split_inclusive([' ', '\t']);
+    let is_line = |word: &&str| word.trim_end().len() >= MIN_BODY_BYTES && word.trim_end().bytes().all(is_base64);
+    let length = words.take_while(is_line).map(str::len).sum();
+    (length > 0).then_some(length)
+}
+
+/// The lines that are in one line.
+fn parts(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let line = rest?;
+        let end = memchr::memchr3_iter(b'<', b'%', b'|', line.as_bytes())
+            .find_map(|at| LINE_ENDS.iter().find(|end| line[at..].starts_with(**end)).map(|end| (at, end.len())));
+        rest = end.map(|(at, length)| &line[at + length..]);
+        Some(end.map_or(line, |(at, _)| &line[..at]))
+    })
 }
 
 /// The line at a place, and where the next one is; `\n` in JSON within JSON ends one too.
@@ -161,11 +257,6 @@ fn trimmed(line: &str) -> &str {
         _ => line,
     };
     line.trim_end_matches([' ', '\t', '"', '\'', '\\', ',', '\r', ';', '+'])
-}
-
-/// Where a part of a line at `at` starts.
-fn start_of(inner: &str, line: &str, at: usize) -> usize {
-    at + line.find(inner).unwrap_or_default()
 }
 
 fn is_base64(byte: u8) -> bool {

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
+use memchr::memmem;
 
 use super::values;
 
@@ -76,35 +77,47 @@ fn count_digits(window: &[u8]) -> u8 {
 /// Where a number at the end of a text starts, if more text could belong to it.
 pub(super) fn open_number(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let is_part = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || matches!(byte, b' ' | b'-');
+    // The bytes of a no-break space are in other characters, too, but with others beside them.
+    let is_between = |byte: &u8| matches!(byte, b' ' | b'-' | b'.' | 0xc2 | 0xa0);
+    let is_part = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || is_between(byte);
     // The longest IBAN, with a space after every fourth character.
     let back = bytes.iter().rev().take(48).take_while(|byte| is_part(byte)).count();
     let tail = &bytes[bytes.len() - back..];
     if !tail.iter().any(u8::is_ascii_digit) {
         return bytes.len();
     }
-    let first = tail.iter().position(|byte| *byte != b' ' && *byte != b'-').unwrap_or(back);
+    let first = tail.iter().position(|byte| !is_between(byte)).unwrap_or(back);
     bytes.len() - back + first
 }
 
-/// Digits with single spaces or dashes between them, around a digit.
+/// What is between the blocks of a number.
+const SEPARATORS: [&[u8]; 4] = [b" ", b"-", b".", "\u{a0}".as_bytes()];
+
+/// The sign at a place that joins it to the digit after it.
+fn separator_at(bytes: &[u8], at: usize) -> Option<&'static [u8]> {
+    let joins =
+        |sign: &&[u8]| bytes[at..].starts_with(sign) && bytes.get(at + sign.len()).is_some_and(u8::is_ascii_digit);
+    SEPARATORS.into_iter().find(joins)
+}
+
+/// Digits with single separators between them, around a digit.
 fn run_around(bytes: &[u8], at: usize, done: usize) -> Range<usize> {
-    let is_separator = |byte: u8| byte == b' ' || byte == b'-';
     let (mut start, mut end) = (at, at + 1);
     while start > done {
-        let before = bytes[start - 1];
-        let joins = is_separator(before) && start >= done + 2 && bytes[start - 2].is_ascii_digit();
-        if !before.is_ascii_digit() && !joins {
-            break;
+        let before = &bytes[done..start];
+        let joins = |sign: &&&[u8]| before.strip_suffix(**sign).and_then(<[u8]>::last).is_some_and(u8::is_ascii_digit);
+        match SEPARATORS.iter().find(joins) {
+            Some(sign) => start -= sign.len(),
+            None if bytes[start - 1].is_ascii_digit() => start -= 1,
+            None => break,
         }
-        start -= 1;
     }
     while let Some(next) = bytes.get(end) {
-        let joins = is_separator(*next) && bytes.get(end + 1).is_some_and(u8::is_ascii_digit);
-        if !next.is_ascii_digit() && !joins {
-            break;
+        match separator_at(bytes, end) {
+            Some(sign) => end += sign.len(),
+            None if next.is_ascii_digit() => end += 1,
+            None => break,
         }
-        end += 1;
     }
     start..end
 }
@@ -117,13 +130,12 @@ fn cards(text: &str, run: &Range<usize>, found: &mut impl FnMut(Number, Range<us
     let mut at = run.start;
     while at < run.end {
         let group = group_at(bytes, at, run.end);
-        match card_at(text, at, run.end) {
-            Some(end) => {
-                found(Number::Card, at..end);
-                at = end + 1;
-            }
-            None => at = group.end + 1,
+        let card = card_at(text, at, run.end);
+        if let Some(end) = card {
+            found(Number::Card, at..end);
         }
+        let end = card.unwrap_or(group.end);
+        at = end + separator_at(bytes, end).map_or(1, <[u8]>::len);
     }
 }
 
@@ -134,38 +146,46 @@ fn group_at(bytes: &[u8], at: usize, limit: usize) -> Range<usize> {
 /// Where the card number that starts with this group ends.
 fn card_at(text: &str, at: usize, limit: usize) -> Option<usize> {
     let bytes = text.as_bytes();
-    let first = group_at(bytes, at, limit);
-    let mut lengths = [0; 5];
-    let (mut count, mut end, mut separators) = (0, first.end, Vec::new());
-    let mut group = first.clone();
-    while count < lengths.len() {
-        lengths[count] = group.len();
-        count += 1;
-        end = group.end;
-        let is_card_so_far = matches!(lengths[..count], [4] | [4, 4] | [4, 6] | [4, 4, 4]);
-        if !is_card_so_far || end + 1 >= limit {
+    let mut group = group_at(bytes, at, limit);
+    let (mut lengths, mut ends, mut separators) = (Vec::with_capacity(5), Vec::with_capacity(5), Vec::new());
+    loop {
+        lengths.push(group.len());
+        ends.push(group.end);
+        let is_card_so_far = matches!(lengths[..], [4] | [4, 4] | [4, 6] | [4, 4, 4] | [4, 4, 4, 4]);
+        let separator = separator_at(bytes, group.end).filter(|_| is_card_so_far && group.end + 1 < limit);
+        // One number has one kind of them.
+        let Some(separator) = separator.filter(|sign| separators.is_empty() || separators.contains(sign)) else {
             break;
-        }
-        separators.push(bytes[end]);
-        group = group_at(bytes, end + 1, limit);
+        };
+        separators.push(separator);
+        group = group_at(bytes, group.end + separator.len(), limit);
     }
-    separators.dedup();
-    let is_grouped = matches!(lengths[..count], [4, 4, 4, 4] | [4, 6, 5] | [4, 6, 4]) && separators.len() == 1;
-    let is_single = count == 1 && (13..=19).contains(&first.len());
-    if !is_grouped && !is_single {
-        return None;
-    }
-    let digits: Vec<u8> = bytes[at..end].iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
+    (1..=ends.len())
+        .rev()
+        .map(|count| (ends[count - 1], &lengths[..count]))
+        .find_map(|(end, lengths)| is_card(text, at..end, lengths).then_some(end))
+}
+
+/// Whether digits in blocks of these lengths are a card number.
+fn is_card(text: &str, number: Range<usize>, lengths: &[usize]) -> bool {
+    let bytes = text.as_bytes();
+    let (is_grouped, is_rare) = match lengths {
+        [4, 4, 4, 4] | [4, 6, 5] | [4, 6, 4] | [4, 4, 4, 3] => (true, false),
+        [4, 4, 4, 2] | [4, 4, 4, 4, 3] => (true, true),
+        [13..=19] => (false, false),
+        _ => return false,
+    };
+    let digits: Vec<u8> =
+        bytes[number.clone()].iter().filter(|byte| byte.is_ascii_digit()).map(|byte| byte - b'0').collect();
     let is_one_digit = digits.iter().all(|digit| *digit == digits[0]);
     // What is read for context would be read again for each group of a long table, so it comes last.
     if is_one_digit || !has_issuer(&digits, true) || !is_luhn(&digits) {
-        return None;
+        return false;
     }
-    let has_context = has_context(text, at);
-    let fits = has_issuer(&digits, has_context || is_grouped)
-        && stands_alone(bytes, &(at..end), has_context)
-        && (has_context || is_grouped || !is_called_id(bytes, at));
-    fits.then_some(end)
+    let has_context = has_context(text, number.start);
+    has_issuer(&digits, has_context || is_grouped)
+        && stands_alone(bytes, &number, has_context)
+        && (has_context || is_grouped && !is_rare || !is_grouped && !is_called_id(bytes, number.start))
 }
 
 /// Not a part of a word, a decimal, a path or, without a word that says "card", of an address or an assignment.
@@ -239,11 +259,28 @@ fn is_luhn(digits: &[u8]) -> bool {
 /// An IBAN whose digits start here: its country is right before them, or before the letters of its bank.
 fn iban_near(bytes: &[u8], digits: usize, done: usize) -> Option<Range<usize>> {
     let before = bytes[done..digits].iter().rev().find(|byte| **byte != b' ' && **byte != b'-')?;
+    let earliest = digits.saturating_sub(14).max(done);
+    if before.is_ascii_lowercase() {
+        return small_iban(bytes, earliest, digits);
+    }
     if !before.is_ascii_uppercase() && !before.is_ascii_digit() {
         return None;
     }
-    let earliest = digits.saturating_sub(14).max(done);
     (earliest..digits.saturating_sub(1)).rev().find_map(|start| iban_at(bytes, start))
+}
+
+/// An IBAN in small letters, which counts only after the word.
+fn small_iban(bytes: &[u8], earliest: usize, digits: usize) -> Option<Range<usize>> {
+    /// Two signs before it, the letters of its bank, and the longest one with spaces.
+    const WINDOW: usize = 80;
+    let context = bytes[digits.saturating_sub(CONTEXT_BYTES)..digits].to_ascii_lowercase();
+    memmem::find(&context, b"iban")?;
+    let from = earliest.saturating_sub(2);
+    let capitals = bytes[from..bytes.len().min(from + WINDOW)].to_ascii_uppercase();
+    let found = (earliest - from..(digits - from).saturating_sub(1))
+        .rev()
+        .find_map(|start| iban_at(&capitals, start))?;
+    Some(from + found.start..from + found.end)
 }
 
 fn iban_at(bytes: &[u8], start: usize) -> Option<Range<usize>> {

@@ -288,7 +288,8 @@ impl<'r> Pass<'_, 'r> {
     }
 
     fn block(&mut self, kind: &'r Kind, keyword: &str, hit: &Range<usize>) {
-        if hit.start < self.blocks_until || self.text[hit.clone()] != *keyword || !starts_token(self.text, hit.start) {
+        let starts = blocks::is_end(keyword) || starts_token(self.text, hit.start);
+        if hit.start < self.blocks_until || self.text[hit.clone()] != *keyword || !starts {
             return;
         }
         let Some(block) = blocks::at(self.text, hit.start) else { return };

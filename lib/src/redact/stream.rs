@@ -114,8 +114,7 @@ impl Engine {
     }
 
     fn has_open_key(&self, text: &str) -> bool {
-        text.match_indices("-----BEGIN")
-            .any(|(at, _)| blocks::at(text, at).is_some_and(|block| block.is_open))
+        blocks::begins(text).any(|at| blocks::at(text, at).is_some_and(|block| block.is_open))
     }
 
     /// A part of a text without its secrets, found in the whole.
@@ -151,7 +150,7 @@ fn number_before(text: &str, word: usize) -> usize {
 
 /// `-----BEGIN RSA PRI`: the label has spaces in it.
 fn label_before(text: &str) -> Option<usize> {
-    let at = text.rfind("-----BEGIN")?;
+    let at = blocks::begins(text).max()?;
     blocks::at(text, at).filter(|block| block.is_open).map(|block| block.span.start)
 }
 

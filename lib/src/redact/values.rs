@@ -337,7 +337,9 @@ pub(super) fn is_random(value: &str) -> bool {
         (digits + usize::from(byte.is_ascii_digit()), letters + usize::from(byte.is_ascii_alphabetic()))
     });
     let mixed = mixes_case(value) && value.len() >= 16 && entropy(value.as_bytes()) >= 3.5 && !is_camel(value);
-    ((digits > 0 && letters > 0) || mixed)
+    // Nobody writes so many letters without a space, a joint or a capital.
+    let endless = value.len() >= 24 && letters == value.len() && !mixes_case(value) && entropy(value.as_bytes()) >= 3.0;
+    ((digits > 0 && letters > 0) || mixed || endless)
         && !is_identifier(value)
         && !is_date(value)
         && entropy(value.as_bytes()) >= 2.5

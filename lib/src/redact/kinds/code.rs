@@ -4,6 +4,14 @@ use super::{By, Check, Kind};
 
 pub(super) const KINDS: &[Kind] = &[
     Kind::token(
+        "clickup-token",
+        &["pk_"],
+        r"pk_[0-9]{6,12}_[A-Z0-9]{32}",
+        &["pk_12345678_<u32>"],
+        &["pk_12345678", "pk_id"],
+    ),
+    Kind::token("infracost-token", &["ico-"], r"ico-[A-Za-z0-9]{32}", &["ico-<w32>"], &["ico-file", "favicon ico-32"]),
+    Kind::token(
         "github-token",
         &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
         r"gh[pousr]_[A-Za-z0-9_.-]{30,}",
