@@ -173,6 +173,7 @@ impl From<scrollback::model::Error> for Failure {
             Error::NotCleaned { why, .. } => match why {
                 NotCleaned::JustWritten => "close the agent that uses it, and run the command again in a minute",
                 NotCleaned::Packed => "unpack it first, or write a clean copy with --output FILE",
+                NotCleaned::Utf16 => "convert it to UTF-8 first: `iconv -f UTF-16 -t UTF-8`",
                 NotCleaned::Database => {
                     "run `scrollback convert SESSION --to native --redact` to get a copy without secrets"
                 }

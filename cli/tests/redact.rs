@@ -534,6 +534,25 @@ fn a_check_exits_with_1_for_findings_only() {
 }
 
 #[test]
+fn text_in_utf16_is_read_and_not_rewritten() {
+    let env = TestEnv::new();
+    let text = format!("first\nkey {}\n", token());
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for bytes in [[b"\xff\xfe", &little[..]].concat(), [b"\xfe\xff", &big[..]].concat(), little, big] {
+        let path = env.work().join("notes.txt");
+        put(&path, &bytes);
+        let report = redact(&env, &["./notes.txt", "--check", "--json"]);
+        assert_eq!((report.code, &report.json()[0]["findings"][0]["line"]), (1, &json!(2)), "{}", report.all());
+        for refused in [&["--in-place", "--yes"][..], &["--output", "clean.txt"]] {
+            let ran = redact(&env, &[&["./notes.txt"], refused].concat());
+            assert!(ran.code == 2 && ran.err.contains("UTF-16"), "{}", ran.all());
+        }
+        assert_eq!(fs::read(&path).unwrap(), bytes);
+    }
+}
+
+#[test]
 fn a_file_that_is_a_secret_as_a_whole_is_a_finding() {
     let env = TestEnv::new();
     put(&env.work().join(".env"), "# COLOUR=red\nexport HARBOUR=brest\r\n\nEMPTY=\n");

@@ -219,6 +219,9 @@ pub enum NotCleaned {
     /// It is compressed.
     #[error("a compressed file is not rewritten")]
     Packed,
+    /// It is text in UTF-16.
+    #[error("text in UTF-16 is not rewritten")]
+    Utf16,
     /// It is a database.
     #[error("a database is not rewritten")]
     Database,

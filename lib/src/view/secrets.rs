@@ -303,7 +303,7 @@ pub fn in_bytes(
         dialect: Some(dialect.name()).filter(|name| *name != "unknown"),
         ..SecretFile::text(Path::new("-"))
     };
-    let findings = clean(&bytes, file.content, redactor).findings;
+    let findings = find(&bytes, file.content, redactor);
     let scanned = Scanned { file: &file, findings, torn };
     if scanned.findings.is_empty() || file.dialect.is_none() {
         return scanned.without_records();
@@ -343,6 +343,32 @@ pub(crate) fn clean<'c>(bytes: &'c [u8], kind: ContentKind, redactor: &Redactor)
         };
     }
     redactor.lines(bytes)
+}
+
+/// The secrets of a content, also of one in UTF-16, which is not cleaned.
+fn find(bytes: &[u8], kind: ContentKind, redactor: &Redactor) -> Vec<DocumentFinding> {
+    match utf16(bytes).filter(|_| kind == ContentKind::Document) {
+        Some(text) => clean(text.as_bytes(), kind, redactor).findings,
+        None => clean(bytes, kind, redactor).findings,
+    }
+}
+
+/// What a text in UTF-16 says: it has a byte order mark, or every second byte of its beginning is 0.
+pub(crate) fn utf16(bytes: &[u8]) -> Option<String> {
+    const LOOKED_AT_BYTES: usize = 256;
+    const MIN_BYTES: usize = 8;
+    let head = &bytes[..bytes.len().min(LOOKED_AT_BYTES)];
+    let is_zero_at = |odd: usize| {
+        let mut pairs = head.chunks_exact(2);
+        head.len() >= MIN_BYTES && pairs.all(|pair| pair[odd] == 0 && pair[1 - odd] != 0)
+    };
+    let is_little = bytes.starts_with(b"\xff\xfe") || is_zero_at(1);
+    if !is_little && !bytes.starts_with(b"\xfe\xff") && !is_zero_at(0) {
+        return None;
+    }
+    let unit = |pair: &[u8]| if is_little { [pair[0], pair[1]] } else { [pair[1], pair[0]] };
+    let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes(unit(pair))).collect();
+    Some(String::from_utf16_lossy(&units).trim_start_matches('\u{feff}').to_owned())
 }
 
 /// Whether it is text, and not UTF-8.
@@ -390,7 +416,7 @@ fn scan<'f>(file: &'f SecretFile, redactor: &Redactor) -> Result<Scanned<'f>> {
         Err(error) if is_further => (Vec::new(), Some(format!("not read: {error}"))),
         read => read?,
     };
-    let mut findings = clean(&bytes, file.content, redactor).findings;
+    let mut findings = find(&bytes, file.content, redactor);
     if file.is_secret_as_whole(redactor) && !bytes.is_empty() {
         let (rule, pointer) = ("file".to_owned(), String::new());
         findings.insert(0, DocumentFinding { rule, line: 1, pointer, offset: 0, hash: None });

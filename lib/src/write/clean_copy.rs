@@ -244,6 +244,9 @@ impl Cleaned {
         let cleaned = secrets::clean(&bytes, kind, redactor);
         let masked = cleaned.findings.len();
         let refused = |what: String| Error::NotCleaned { path: path.to_path_buf(), why: NotCleaned::Differs(what) };
+        if kind == ContentKind::Document && secrets::utf16(&bytes).is_some() {
+            return Err(Error::NotCleaned { path: path.to_path_buf(), why: NotCleaned::Utf16 });
+        }
         if let Some(what) = verify::difference(&bytes, &cleaned.bytes, &cleaned.findings, kind) {
             return Err(refused(what));
         }
