@@ -94,6 +94,16 @@ impl Secrets {
         self.count += found.unwrap_or(0);
     }
 
+    /// Counts those in a file of a project, which may be a secret as a whole.
+    pub(crate) fn count_file(&mut self, path: &str, bytes: &[u8]) {
+        // Looking for secrets takes long, and they are texts.
+        if !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok() {
+            self.count_all(bytes);
+        }
+        let is_secret = self.redactor.as_ref().is_some_and(|redactor| redactor.is_sensitive_file(path));
+        self.count += usize::from(is_secret && self.count == 0 && !bytes.is_empty());
+    }
+
     /// Counts those of the next line.
     pub(crate) fn count(&mut self, line: &[u8]) {
         let found = self.redactor.as_ref().map(|redactor| redactor.line_after(&mut self.calls, line).findings.len());

@@ -259,6 +259,38 @@ fn what_is_exact_says_so_and_can_be_masked() {
     assert!(!leaks(&open, &tokens).is_empty());
 }
 
+/// Only its content is a secret: not its path, and not when and by which message it changed.
+#[test]
+fn a_file_that_is_a_secret_as_a_whole_is_listed_and_its_bytes_come_with_a_notice() {
+    let (env, _) = home();
+    for run in
+        [&["files", "s1", "--json"][..], &["files", "s1", ".env", "--json"], &["files", "s1", "--diff", "..", "--json"]]
+    {
+        let rows = env.run(run).json();
+        let row = rows.as_array().unwrap().iter().find(|row| row["path"] == ".env").unwrap().to_string();
+        assert!(!row.contains("[REDACTED"), "{run:?}: {row}");
+    }
+    let exact = env.run(&["files", "s1", ".env", "--at", "u1"]);
+    assert_eq!(exact.out, "harbourlights=at-seven-canary", "{}", exact.all());
+    assert!(exact.err.contains("1 secret is in this session; --redact masks it"), "{}", exact.err);
+}
+
+#[test]
+fn a_fork_without_secrets_does_not_say_that_it_was_recorded_with_them() {
+    let env = TestEnv::new();
+    let told = |id: &str| {
+        let sidecar =
+            fs::read_to_string(env.home().join(format!(".local/share/scrollback/sessions/{id}/metadata.json")))
+                .unwrap();
+        serde_json::from_str::<serde_json::Value>(&sidecar).unwrap().get("redaction").cloned()
+    };
+    env.run_with(&["record", "--id", "r1", "--no-redact"], b"{\"user\": \"the password is tide4x9\"}\n");
+    for (id, option, says) in [("f1", "--no-redact", Some(json!("off"))), ("f2", "--redact", None)] {
+        let ran = env.run(&["fork", "r1", "--id", id, option]);
+        assert_eq!((ran.code, told(id)), (0, says), "{option}: {}", ran.all());
+    }
+}
+
 #[test]
 fn every_command_is_in_the_list() {
     let env = TestEnv::new();

@@ -121,7 +121,8 @@ fn print_files(writable: &Writable, history: &FileHistory, ctx: &mut Ctx) -> Res
     let mut rows = history.rows();
     mask(&mut rows, ctx);
     if ctx.json {
-        ctx.print_json(&rows)?;
+        // Its strings are masked, and beside the path of a file that is a secret as a whole, all of them would be.
+        ctx.stream_json(&rows)?;
         return Ok(ExitCode::SUCCESS);
     }
     if rows.is_empty() {
@@ -167,7 +168,7 @@ fn print_versions(
     let mut rows: Vec<FileRow> = history.rows().into_iter().filter(|row| row.path == path.as_str()).collect();
     mask(&mut rows, ctx);
     if ctx.json {
-        ctx.print_json(&rows)?;
+        ctx.stream_json(&rows)?;
         return Ok(ExitCode::SUCCESS);
     }
     let ids = ShortIds::of_records(&writable.session);
@@ -231,11 +232,7 @@ fn print_content(
         version => history.content(path, &version)?.ok_or_else(|| not_kept(path, "only its hash was recorded"))?,
     };
     let mut secrets = Secrets::new(ctx)?;
-    // Looking for secrets takes long, and they are texts.
-    let is_text = !bytes.contains(&0) && std::str::from_utf8(&bytes).is_ok();
-    if is_text {
-        secrets.count_all(&bytes);
-    }
+    secrets.count_file(path.as_str(), &bytes);
     let bytes = match &ctx.mask {
         Some(mask) if mask.is_sensitive_file(path.as_str()) => {
             (mask.placeholder("file", &String::from_utf8_lossy(&bytes)) + "\n").into_bytes()
@@ -284,7 +281,7 @@ fn print_diff(
         diffs.extend(diff(history, path, before, after, ctx));
     }
     if ctx.json {
-        ctx.print_json(&diffs)?;
+        ctx.stream_json(&diffs)?;
         return Ok(ExitCode::SUCCESS);
     }
     if diffs.is_empty() {

@@ -223,6 +223,10 @@ impl Store {
         let mut before = own.and_then(|path| sidecar::content(&path));
         if let Some(Value::Object(fields)) = &mut before {
             fields.retain(|key, _| !matches!(key.as_str(), "parentSessionId" | "parentToolCallId"));
+            // What was recorded with secrets is copied without them.
+            if from.mask.is_some() {
+                fields.shift_remove("redaction");
+            }
         }
         let mut log = Log::new(place, Appender::open(self.disk.clone(), path, Vec::new())?, cursor, before);
         log.close()?;
