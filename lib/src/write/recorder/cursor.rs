@@ -258,6 +258,10 @@ impl Cursor {
     }
 
     fn prompt(&mut self, place: &Place, content: &Content) {
+        // No other sidecar repeats prompts, and masking takes time in which another program may end the session.
+        if place.dialect.name() != "native" {
+            return;
+        }
         let text = content
             .parts
             .iter()
