@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
+use rayon::prelude::*;
 use scrollback::model::project::Projects;
 use scrollback::redact::Redactor;
 use scrollback::view::SessionRow;
@@ -60,19 +61,14 @@ impl Archive {
         depth: listing::Depth,
         on_described: &(dyn Fn() + Sync),
     ) -> Listing {
-        let needed = match depth {
-            listing::Depth::Ends => Depth::Ends,
-            listing::Depth::Windows => Depth::Windows,
-            listing::Depth::Whole => Depth::Whole,
-        };
+        let needed = Depth::from(depth);
         let known = self.known();
         let mut cards = self.ask(|index| index.cards()).unwrap_or_default();
         let projects = Projects::default();
         let (mut sessions, mut unknown) = (Vec::new(), Vec::new());
         for source in sources {
             let stamp = self.index.as_ref().and_then(|_| source.stamp());
-            let known =
-                known.get(&Place::of(&source)).filter(|known| Some(known.stamp) == stamp && known.depth >= needed);
+            let known = known.get(&Place::of(&source)).filter(|known| known.holds(stamp, needed));
             match known.and_then(|known| cards.remove(&known.id)) {
                 Some(card) => {
                     sessions.push((card.into_row(&projects, self.places.mask.as_deref()), source));
@@ -110,39 +106,51 @@ impl Archive {
             return Vec::new();
         }
         let known = self.known();
-        let is_searched =
-            |source: &Source| known.get(&Place::of(source)).is_some_and(|known| known.depth >= Depth::Windows);
-        let (mut partly, mut searched): (Vec<_>, Vec<_>) = sessions
-            .iter_mut()
-            .filter(|(row, _)| !listing::is_known_whole(row))
-            .partition(|(_, source)| !is_searched(source));
-        let rows: Vec<&SessionRow> = partly.iter().chain(&searched).map(|(row, _)| row).collect();
-        let affordable: HashSet<usize> = listing::affordable(&rows).into_iter().collect();
-        let all: Vec<&mut (SessionRow, Source)> = partly.drain(..).chain(searched.drain(..)).collect();
-        let (mut unreadable, mut wanted, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        for (at, session) in all.into_iter().enumerate() {
-            if affordable.contains(&at) { wanted.push(session) } else { others.push(session) }
+        let partial: Vec<_> = sessions.iter_mut().filter(|(row, _)| !listing::is_known_whole(row)).collect();
+        let affordable = listing::affordable(&partial.iter().map(|(row, _)| row).collect::<Vec<_>>());
+        let affordable: HashSet<usize> = affordable.into_iter().collect();
+        let (mut read_whole, mut searched) = (Vec::new(), Vec::new());
+        for (at, session) in partial.into_iter().enumerate() {
+            let is_searched = known.get(&Place::of(&session.1)).is_some_and(|known| known.depth >= Depth::Windows);
+            match affordable.contains(&at) {
+                true => read_whole.push(session),
+                false if is_searched => {}
+                false => searched.push(session),
+            }
         }
-        let sources: Vec<Source> = wanted.iter().map(|(_, source)| source.clone()).collect();
+        let mut unreadable = self.read_whole(read_whole);
+        unreadable.extend(self.search_titles(searched));
+        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
+        unreadable
+    }
+
+    /// Replaces descriptions by those of the whole sessions.
+    fn read_whole(&mut self, sessions: Vec<&mut (SessionRow, Source)>) -> Vec<ReadError> {
+        let sources: Vec<Source> = sessions.iter().map(|(_, source)| source.clone()).collect();
         let stamps = stamps(&sources);
-        let (whole, errors) = self.places.rows(sources, self.now, listing::Depth::Whole, &|| {});
-        unreadable.extend(errors);
+        let (whole, unreadable) = self.places.rows(sources, self.now, listing::Depth::Whole, &|| {});
         self.learn(&whole, &stamps, Depth::Whole);
         let mut whole: HashMap<Place, SessionRow> =
             whole.into_iter().map(|(row, source)| (Place::of(&source), row)).collect();
-        for (row, source) in wanted {
+        for (row, source) in sessions {
             if let Some(read) = whole.remove(&Place::of(source)) {
                 listing::replace(row, read);
             }
         }
-        others.retain(|(_, source)| !is_searched(source));
-        let stamps = self::stamps(&others.iter().map(|(_, source)| source.clone()).collect::<Vec<_>>());
-        let reading = ReadOptions { mask: self.places.mask.as_ref(), ..ReadOptions::plain(self.now) };
-        let errors = others.iter_mut().map(|(row, source)| listing::search_title(row, source, &reading));
-        unreadable.extend(errors.filter_map(std::result::Result::err));
-        let read: Vec<(SessionRow, Source)> = others.iter().map(|session| (**session).clone()).collect();
+        unreadable
+    }
+
+    /// Searches sessions that are not read whole for their titles.
+    fn search_titles(&mut self, mut sessions: Vec<&mut (SessionRow, Source)>) -> Vec<ReadError> {
+        let sources: Vec<Source> = sessions.iter().map(|(_, source)| source.clone()).collect();
+        let stamps = stamps(&sources);
+        let (mask, now) = (self.places.mask.as_ref(), self.now);
+        let search = |(row, source): &mut (SessionRow, Source)| {
+            listing::search_title(row, source, &ReadOptions { mask, ..ReadOptions::plain(now) })
+        };
+        let unreadable = sessions.par_iter_mut().filter_map(|session| search(session).err()).collect();
+        let read: Vec<(SessionRow, Source)> = sessions.into_iter().map(|session| session.clone()).collect();
         self.learn(&read, &stamps, Depth::Windows);
-        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
         unreadable
     }
 

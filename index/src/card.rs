@@ -5,7 +5,7 @@ use std::path::Path;
 use scrollback::model::Usage;
 use scrollback::model::project::Projects;
 use scrollback::redact::Redactor;
-use scrollback::view::SessionRow;
+use scrollback::view::{SessionRow, listing};
 use serde::{Deserialize, Serialize};
 
 /// How much of a session is known.
@@ -21,6 +21,16 @@ pub enum Depth {
     Text = 3,
     /// Every word.
     Everything = 4,
+}
+
+impl From<listing::Depth> for Depth {
+    fn from(depth: listing::Depth) -> Depth {
+        match depth {
+            listing::Depth::Ends => Depth::Ends,
+            listing::Depth::Windows => Depth::Windows,
+            listing::Depth::Whole => Depth::Whole,
+        }
+    }
 }
 
 impl Depth {

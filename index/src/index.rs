@@ -54,6 +54,13 @@ pub struct Known {
     pub cut_bytes: u64,
 }
 
+impl Known {
+    /// Whether the files are still those that were read, and were read this deep.
+    pub(crate) fn holds(&self, stamp: Option<u64>, depth: Depth) -> bool {
+        Some(self.stamp) == stamp && self.depth >= depth
+    }
+}
+
 /// What was learned of a session.
 #[derive(Debug, Clone)]
 pub struct Learned {

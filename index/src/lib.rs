@@ -4,6 +4,7 @@
 //! reads only what has changed. Losing the index loses nothing.
 
 pub mod query;
+mod answer;
 mod archive;
 mod card;
 mod decide;
@@ -16,12 +17,12 @@ mod snippet;
 mod sqlite;
 pub(crate) mod words;
 
+pub use answer::{Answer, FoundSession, Hit, SearchOptions, Sort};
 pub use archive::Archive;
 pub use card::{Card, Depth};
 pub use error::{Error, Result};
 pub use index::{Index, Known, Learned, Match, Place, SourceId};
 pub use part::Part;
 pub use refresh::{Pending, Refreshed};
-pub use search::{Answer, FoundSession, Hit, SearchOptions, Sort};
 pub use snippet::Piece;
 pub use sqlite::SqliteIndex;

@@ -8,7 +8,7 @@ use crate::query::{Label, Labels};
 use crate::words::{WordKind, each_word};
 
 /// Of a longer tool output only the beginning is indexed, unless everything is asked for: the rest is searched by reading it.
-pub(crate) const OUTPUT_LIMIT_BYTES: usize = 4 * 1024;
+const OUTPUT_LIMIT_BYTES: usize = 4 * 1024;
 
 /// One part of a record in an index.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,8 +53,8 @@ pub(crate) fn each_part(session: &Session, everything: bool, mut add: impl FnMut
 }
 
 fn part(record: u32, id: &str, at: Option<i64>, standing: Standing, text: SearchText, everything: bool) -> Part {
-    let is_cut = text.role == TextRole::Tool && !everything;
-    let indexed = if is_cut { beginning(&text.text) } else { &text.text };
+    let end = if is_long_output(&text) && !everything { OUTPUT_LIMIT_BYTES } else { text.text.len() };
+    let indexed = &text.text[..text.text.floor_char_boundary(end)];
     let (mut words, mut wholes) = (String::with_capacity(indexed.len()), String::new());
     each_word(indexed, |word| {
         let column = if word.kind == WordKind::Whole { &mut wholes } else { &mut words };
@@ -77,9 +77,9 @@ fn part(record: u32, id: &str, at: Option<i64>, standing: Standing, text: Search
     }
 }
 
-/// As much of a tool's output as is indexed, cut on a character.
-fn beginning(text: &str) -> &str {
-    &text[..text.floor_char_boundary(OUTPUT_LIMIT_BYTES)]
+/// Whether only the beginning of a text is indexed, unless everything is.
+pub(crate) fn is_long_output(text: &SearchText) -> bool {
+    text.role == TextRole::Tool && text.text.len() > OUTPUT_LIMIT_BYTES
 }
 
 /// What a part is, in the words of the filters.

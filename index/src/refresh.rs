@@ -4,12 +4,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use scrollback::view::listing;
 use scrollback::{Error as ReadError, ReadOptions, Session, Source};
 
 use crate::archive::{Archive, Reader};
 use crate::card::{Card, Depth};
-use crate::index::{Known, Learned, Place, SourceId};
+use crate::index::{Learned, Place, SourceId};
 use crate::part::each_part;
 
 /// How much text is stored at once, and how long one that stops it waits: less loses time, more loses work.
@@ -24,10 +23,6 @@ const WAITING: usize = 2;
 pub struct Refreshed {
     /// How many sessions were read.
     pub read: usize,
-    /// How many were known already.
-    pub unchanged: usize,
-    /// How many are gone.
-    pub forgotten: usize,
     /// What could not be read.
     pub unreadable: Vec<ReadError>,
     /// Whether it was stopped before the end; the next one continues.
@@ -46,10 +41,9 @@ impl Archive {
     /// The sessions that are not known as deep as this, the oldest first: what is stored later counts as newer.
     pub fn pending(&mut self, sources: &[Source], depth: Depth) -> Vec<Pending> {
         let known = self.known();
-        let is_known = |source: &Source, known: &Known| known.depth >= depth && source.stamp() == Some(known.stamp);
-        let changed = sources
-            .iter()
-            .filter(|source| known.get(&Place::of(source)).is_none_or(|known| !is_known(source, known)));
+        let is_known =
+            |source: &&Source| known.get(&Place::of(source)).is_some_and(|known| known.holds(source.stamp(), depth));
+        let changed = sources.iter().filter(|source| !is_known(source));
         let mut pending: Vec<Pending> = changed
             .map(|source| {
                 let metadata = std::fs::metadata(&source.path).ok();
@@ -152,8 +146,7 @@ impl Archive {
 fn read(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> std::result::Result<Option<Learned>, ReadError> {
     let Some(stamp) = source.stamp() else { return Ok(None) };
     let session = Session::open(source, reading)?;
-    let row = listing::whole_row(&session, reading)?;
     let mut parts = Vec::new();
     each_part(&session, depth == Depth::Everything, |part| parts.push(part))?;
-    Ok(Some(Learned { place: Place::of(source), stamp, depth, card: Card::new(&row), parts }))
+    Ok(Some(Learned { place: Place::of(source), stamp, depth, card: Card::new(&session.row()?), parts }))
 }

@@ -202,8 +202,12 @@ mod tests {
     /// A snippet with its matches in brackets.
     fn check(text: &str, query: &str, width: usize) -> String {
         let query = Query::parse(query, Timestamp::UNIX_EPOCH, &TimeZone::UTC).unwrap();
+        marked(snippet(text, &query, width))
+    }
+
+    fn marked(pieces: Vec<Piece>) -> String {
         let show = |piece: Piece| if piece.is_match { format!("[{}]", piece.text) } else { piece.text };
-        snippet(text, &query, width).into_iter().map(show).collect()
+        pieces.into_iter().map(show).collect()
     }
 
     #[test]
@@ -238,6 +242,21 @@ mod tests {
             ("xxe\u{301}e\u{301} b e\u{301}e\u{301}xx", "b", 7, "… [b] …"),
         ] {
             assert_eq!(check(text, query, width), expected, "{query} in {text:?}");
+        }
+    }
+
+    #[test]
+    fn lines_around_a_match_stay_lines() {
+        let text = "one\ntwo high\nthree water\nfour\nfive";
+        for (query, lines, expected) in [
+            ("water", 0, "three [water]"),
+            ("water", 1, "two high\nthree [water]\nfour"),
+            ("high water", 1, "one\ntwo [high]\nthree [water]"),
+            ("five", 9, "one\ntwo high\nthree water\nfour\n[five]"),
+            ("role:user", 0, "one"),
+        ] {
+            let parsed = Query::parse(query, Timestamp::UNIX_EPOCH, &TimeZone::UTC).unwrap();
+            assert_eq!(marked(lines_around(text, &parsed, lines)), expected, "{query}, {lines}");
         }
     }
 

@@ -55,25 +55,35 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     let depth = if args.everything { Depth::Everything } else { Depth::Text };
     let pending = archive.pending(&sources, depth);
     let known = sources.len() - pending.len();
-    let mut refreshed = refresh(&mut archive, pending, depth, ctx)?;
-    refreshed.forgotten = archive.forget_missing();
+    let Refreshed { read, unreadable: unread, is_stopped } = refresh(&mut archive, pending, depth, ctx);
+    let forgotten = archive.forget_missing();
     archive::warn_about_index(&mut archive, ctx)?;
-    for error in std::mem::take(&mut refreshed.unreadable) {
+    let unreadable = unreadable + unread.len();
+    for error in unread {
         ctx.warn(&error.into())?;
     }
     if !archive.has_index() {
         return Err(Failure::new(FailureKind::Io, "the index cannot be used").hint("see the warning above"));
     }
-    report(&refreshed, known, unreadable, ctx)
+    if ctx.json {
+        let path = archive::path(ctx);
+        let bytes = path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len());
+        ctx.print_json(&json!({
+            "path": path.map(|path| path.display().to_string()), "sizeBytes": bytes, "read": read, "unchanged": known,
+            "forgotten": forgotten, "unreadable": unreadable, "stopped": is_stopped,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let gone = if forgotten > 0 { format!(", {} gone", plural(forgotten as u64, "session")) } else { String::new() };
+    ctx.line(&format!("Indexed {}; {known} unchanged{gone}.", plural(read as u64, "session")))?;
+    if is_stopped {
+        ctx.note("Stopped; run `scrollback index` to continue.")?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Reads sessions into the index behind a progress bar. Ctrl-C stops it after the sessions that are being read.
-pub(crate) fn refresh(
-    archive: &mut Archive,
-    pending: Vec<Pending>,
-    depth: Depth,
-    ctx: &mut Ctx,
-) -> Result<Refreshed, Failure> {
+pub(crate) fn refresh(archive: &mut Archive, pending: Vec<Pending>, depth: Depth, ctx: &Ctx) -> Refreshed {
     /// Less is done before a bar is seen.
     const WORTH_A_BAR: u64 = 8 * 1024 * 1024;
     /// More leaves many small pieces of an index behind.
@@ -91,30 +101,8 @@ pub(crate) fn refresh(
         !is_stopped.load(Ordering::Relaxed)
     });
     if bytes > WORTH_OPTIMIZING && !refreshed.is_stopped {
-        bar.set_message("optimizing");
         archive.optimize();
     }
     bar.finish_and_clear();
-    Ok(refreshed)
-}
-
-fn report(refreshed: &Refreshed, known: usize, unreadable: usize, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let Refreshed { read, forgotten, is_stopped, .. } = refreshed;
-    if ctx.json {
-        let path = archive::path(ctx).map(|path| path.display().to_string());
-        let bytes = archive::path(ctx).and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len());
-        ctx.print_json(&json!({
-            "path": path, "sizeBytes": bytes, "read": read, "unchanged": known, "forgotten": forgotten,
-            "unreadable": unreadable, "stopped": is_stopped,
-        }))?;
-    } else {
-        let gone =
-            if *forgotten > 0 { format!(", {} gone", plural(*forgotten as u64, "session")) } else { String::new() };
-        let read = plural(*read as u64, "session");
-        ctx.line(&format!("Indexed {read}; {known} unchanged{gone}."))?;
-        if *is_stopped {
-            ctx.note("Stopped; run `scrollback index` to continue.")?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
+    refreshed
 }

@@ -333,7 +333,7 @@ fn short_count(count: u64) -> String {
 }
 
 /// The last name of the project's path.
-fn project_name(row: &SessionRow) -> String {
+pub(super) fn project_name(row: &SessionRow) -> String {
     let path = row.project.as_deref().unwrap_or_default();
     path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(path).to_owned()
 }

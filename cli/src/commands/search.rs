@@ -9,6 +9,7 @@ use scrollback::view::texts::TextRole;
 use scrollback_index::query::{Query, QueryError};
 use scrollback_index::{Answer, Depth, FoundSession, Hit, Piece, SearchOptions, Sort};
 
+use super::list::project_name;
 use super::{FOUND_PROBLEMS, index};
 use crate::args::Global;
 use crate::ctx::Ctx;
@@ -75,7 +76,7 @@ pub(crate) fn run(args: &SearchArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let is_small = pending.iter().map(|pending| pending.bytes).sum::<u64>() <= INDEXED_FIRST_BYTES;
     let mut later = Some(pending).filter(|pending| !pending.is_empty() && found.archive.has_index());
     if let Some(pending) = later.take_if(|_| is_small) {
-        index::refresh(&mut found.archive, pending, Depth::Text, ctx)?;
+        index::refresh(&mut found.archive, pending, Depth::Text, ctx);
     }
     let options = SearchOptions {
         sort: match args.sort {
@@ -102,7 +103,7 @@ pub(crate) fn run(args: &SearchArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         notes(&answer, found.hidden, later.as_ref().map_or(0, Vec::len), ctx)?;
     }
     if let Some(pending) = later.filter(|_| ctx.on_terminal) {
-        index::refresh(&mut found.archive, pending, Depth::Text, ctx)?;
+        index::refresh(&mut found.archive, pending, Depth::Text, ctx);
         archive::warn_about_index(&mut found.archive, ctx)?;
     }
     match (answer.sessions.is_empty(), ctx.json) {
@@ -143,9 +144,7 @@ fn session(text: &mut String, found: &FoundSession, ids: &ShortIds<'_>, ctx: &Ct
     let id = clean::line(ids.short_session(row.id.as_str())).into_owned();
     let about = [
         row.updated.map(|at| clock::age(at, ctx.now)),
-        row.project
-            .as_deref()
-            .map(|project| clean::line(project.rsplit(['/', '\\']).next().unwrap_or(project)).into_owned()),
+        row.project.as_ref().map(|_| clean::line(&project_name(row)).into_owned()),
         Some(row.dialect.clone()),
     ];
     let about: Vec<String> = about.into_iter().flatten().collect();

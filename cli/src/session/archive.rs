@@ -52,17 +52,11 @@ fn warn(error: &Error, ctx: &mut Ctx) -> Result<(), Failure> {
         let what = format!("{error}; it is now {}, and the next command makes a new one", aside.display());
         return ctx.caution("index", &what);
     }
-    ctx.warn(&failure(error, "the sessions themselves were read"))
-}
-
-/// An error of the index, with what to do.
-pub(crate) fn failure(error: &Error, otherwise: &str) -> Failure {
     let hint = match error {
-        Error::Newer(_) => format!("update scrollback, or delete the file; {otherwise}"),
-        Error::Read(_) => otherwise.to_owned(),
-        Error::Database { .. } | Error::Io { .. } => {
-            format!("free disk space, or delete the file: it is only a cache; {otherwise}")
-        }
+        Error::Newer(_) => "update scrollback, or delete the file; ",
+        Error::Read(_) => "",
+        Error::Database { .. } | Error::Io { .. } => "free disk space, or delete the file: it is only a cache; ",
     };
-    Failure::new(FailureKind::Io, error.to_string()).hint(hint)
+    let failure = Failure::new(FailureKind::Io, error.to_string());
+    ctx.warn(&failure.hint(format!("{hint}the sessions themselves were read")))
 }

@@ -24,19 +24,15 @@ enum Piece {
 /// Filters on the session are decided before: they are always true here.
 pub(super) fn of(query: &Query) -> Statement {
     let mut values = Vec::new();
-    let (words, condition) = match piece(query.expr(), &mut values) {
-        Piece::Words(words) => (Some(words), None),
-        Piece::Condition(condition) => (None, Some(condition)),
+    let (words, condition) = match query.expr() {
+        // Words and filters together are driven by the words.
+        Expr::And(all) => conjunction(all, &mut values),
+        expr => match piece(expr, &mut values) {
+            Piece::Words(words) => (Some(words), None),
+            Piece::Condition(condition) => (None, Some(condition)),
+        },
     };
-    // The common case, words and filters, is driven by the words.
-    match query.expr() {
-        Expr::And(all) => {
-            values.clear();
-            let (words, condition) = conjunction(all, &mut values);
-            Statement { words, condition, values }
-        }
-        _ => Statement { words, condition, values },
-    }
+    Statement { words, condition, values }
 }
 
 fn piece(expr: &Expr, values: &mut Vec<Value>) -> Piece {
@@ -59,8 +55,8 @@ fn piece(expr: &Expr, values: &mut Vec<Value>) -> Piece {
         },
         Expr::Or(any) => {
             let pieces: Vec<Piece> = any.iter().map(|one| piece(one, values)).collect();
-            if pieces.iter().all(|piece| matches!(piece, Piece::Words(_))) {
-                let words: Vec<String> = pieces.into_iter().map(condition_free).collect();
+            let words = |piece: &Piece| if let Piece::Words(words) = piece { Some(words.clone()) } else { None };
+            if let Some(words) = pieces.iter().map(words).collect::<Option<Vec<String>>>() {
                 return Piece::Words(format!("({})", words.join(" OR ")));
             }
             let conditions: Vec<String> = pieces.into_iter().map(|piece| condition(piece, values)).collect();
@@ -94,12 +90,6 @@ fn conjunction(all: &[Expr], values: &mut Vec<Value>) -> (Option<String>, Option
         (false, false) => Some(format!("(({}) NOT ({}))", wanted.join(" AND "), unwanted.join(" OR "))),
     };
     (words, (!rest.is_empty()).then(|| format!("({})", rest.join(" and "))))
-}
-
-fn condition_free(piece: Piece) -> String {
-    match piece {
-        Piece::Words(text) | Piece::Condition(text) => text,
-    }
 }
 
 fn condition(piece: Piece, values: &mut Vec<Value>) -> String {

@@ -243,7 +243,7 @@ pub struct Tally {
     pub updated: Option<Timestamp>,
     /// The title that a person gave it.
     pub title: Option<String>,
-    /// The first and the last prompt.
+    /// The beginnings of the first and the last prompt.
     pub prompts: Option<(String, String)>,
     /// The model that answered last.
     pub model: Option<String>,

@@ -66,6 +66,11 @@ impl ProjectPath {
         self.0.rsplit_once('/').map(|(folder, _)| ProjectPath(folder.to_owned()))
     }
 
+    /// The folders that it is in below the root, the innermost first.
+    pub fn folders(&self) -> impl Iterator<Item = ProjectPath> + use<> {
+        std::iter::successors(self.folder(), ProjectPath::folder)
+    }
+
     /// The file itself.
     pub fn below(&self, root: &Path) -> PathBuf {
         root.join(&self.0)

@@ -60,11 +60,6 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
     Ok(row)
 }
 
-/// Describes a session that was read whole.
-pub fn whole_row(session: &Session, reading: &ReadOptions<'_>) -> Result<SessionRow> {
-    session.described(reading.project)
-}
-
 /// A title as it may be shown.
 fn shown(title: &Title, reading: &ReadOptions<'_>) -> Title {
     let text = |redactor: &Arc<Redactor>| redactor.text(&title.text).text.into_owned();

@@ -5,7 +5,7 @@ use std::path::Path;
 use hashbrown::HashMap;
 use jiff::Timestamp;
 
-use super::log::{Moved, Place};
+use super::log::{MASKED_START_BYTES, Moved, Place};
 use super::sidecar::first_tally;
 use crate::dialect::RepeatedId;
 use crate::dialect::writer::Tally;
@@ -20,9 +20,6 @@ use crate::view::history::todos_and_thinking;
 
 /// How many records before the head are searched for calls without results; few turns are longer.
 pub(crate) const CALL_SEARCH_RECORDS: usize = 100;
-
-/// How much of a prompt is repeated in the sidecar.
-const PROMPT_CHARS: usize = 100;
 
 /// The parent of the next record, and the state of the session there.
 #[derive(Clone)]
@@ -115,7 +112,7 @@ impl Cursor {
     pub(crate) fn at(session: &Session, head: Option<RecordRef<'_>>, place: &Place, project: &Path) -> Result<Cursor> {
         let mut cursor = Cursor::fresh(place, project);
         cursor.at = session.updated();
-        cursor.count(place, session)?;
+        cursor.count(session)?;
         cursor.title_line.clone_from(&session.derived.facts.title_line);
         cursor.known_bytes = session.tail.at.offset + session.tail.pending.len() as u64;
         if place.dialect.traits().repeated_id == RepeatedId::Distinct {
@@ -174,13 +171,13 @@ impl Cursor {
     }
 
     /// Notes what was written at this offset.
-    pub(crate) fn wrote(&mut self, place: &Place, offset: u64, bytes: usize, bodies: &[(RecordId, Body)]) {
+    pub(crate) fn wrote(&mut self, offset: u64, bytes: usize, bodies: &[(RecordId, Body)]) {
         let end = offset + bytes as u64;
         if offset == self.known_bytes {
             self.known_bytes = end;
         }
         for (id, body) in bodies {
-            self.learn(place, id, body);
+            self.learn(id, body);
             if let Body::Title(title) = body {
                 let line = TitleLine { title: title.clone(), end };
                 self.title_line = Some(TitleLine::followed_by(self.title_line.take(), line));
@@ -223,10 +220,10 @@ impl Cursor {
     }
 
     /// Updates the state with a record that was just written.
-    fn learn(&mut self, place: &Place, id: &RecordId, body: &Body) {
+    fn learn(&mut self, id: &RecordId, body: &Body) {
         match body {
             Body::User(content) => {
-                self.prompt(place, content);
+                self.prompt(content);
                 self.content(id, content);
             }
             Body::Assistant(content) => {
@@ -257,23 +254,19 @@ impl Cursor {
         }
     }
 
-    fn prompt(&mut self, place: &Place, content: &Content) {
-        // No other sidecar repeats prompts, and masking takes time in which another program may end the session.
-        if place.dialect.name() != "native" {
-            return;
-        }
+    fn prompt(&mut self, content: &Content) {
         let text = content
             .parts
             .iter()
             .find_map(|part| if let Part::Text(text) = part { Some(&text.text) } else { None });
         let Some(text) = text else { return };
-        let short: String = place.masked_start(text, &self.chain.sensitive_calls).chars().take(PROMPT_CHARS).collect();
-        let first = self.tally.prompts.take().map_or_else(|| short.clone(), |(first, _)| first);
-        self.tally.prompts = Some((first, short));
+        let start = text[..text.floor_char_boundary(MASKED_START_BYTES)].to_owned();
+        let first = self.tally.prompts.take().map_or_else(|| start.clone(), |(first, _)| first);
+        self.tally.prompts = Some((first, start));
     }
 
     /// Counts what the sidecar repeats. Pieces of one answer count as one.
-    fn count(&mut self, place: &Place, session: &Session) -> Result<()> {
+    fn count(&mut self, session: &Session) -> Result<()> {
         let tally = &mut self.tally;
         tally.started = session.started();
         tally.updated = session.updated();
@@ -290,7 +283,7 @@ impl Cursor {
         let (first, last) = (prompts.next(), prompts.next_back());
         for record in first.into_iter().chain(last) {
             if let Body::User(content) = record.body()? {
-                self.prompt(place, &content);
+                self.prompt(&content);
             }
         }
         Ok(())

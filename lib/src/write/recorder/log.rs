@@ -40,7 +40,7 @@ const SESSIONS_FOLLOWED: usize = 100;
 const PLACE_PREFIX: &str = "at-";
 
 /// A secret that begins in the part of a prompt that is repeated, and is longer than this, is known by its beginning.
-const MASKED_START_BYTES: usize = 32 * 1024;
+pub(super) const MASKED_START_BYTES: usize = 32 * 1024;
 
 /// Where a log is, and how it is written.
 pub(crate) struct Place {
@@ -309,7 +309,7 @@ impl Log {
         self.cursor.tally.started.get_or_insert(at);
         self.cursor.tally.is_open = true;
         self.cursor.tally.messages += batch.messages;
-        self.cursor.wrote(&self.place, offset, batch.bytes.len(), &batch.bodies);
+        self.cursor.wrote(offset, batch.bytes.len(), &batch.bodies);
         if batch.bodies.iter().any(|(_, body)| matches!(body, Body::Title(_))) {
             (self.title, self.sidecar_at) = (TitleState::Due, None);
         }

@@ -17,6 +17,9 @@ use crate::model::{git, json};
 /// How often the sidecar is written while records come.
 const SIDECAR_EVERY_MS: i64 = 1_000;
 
+/// How much of a prompt is repeated in the sidecar.
+const PROMPT_CHARS: usize = 100;
+
 /// Whether the sidecar's title is behind the log's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TitleState {
@@ -37,6 +40,7 @@ impl Log {
         let mut tally = self.cursor.tally.clone();
         tally.size_bytes = self.appender.len().unwrap_or_default();
         tally.lock = self.lock_token();
+        tally.prompts = tally.prompts.map(|(first, last)| (self.shown_prompt(&first), self.shown_prompt(&last)));
         let (dialect, is_written, before) =
             (self.place.dialect, self.title == TitleState::Written, &mut self.sidecar_before);
         let written = self.appender.check_inside().and_then(|()| {
@@ -51,6 +55,15 @@ impl Log {
             Ok(()) => self.title = TitleState::Written,
             Err(error) => self.warning(Warning::of_sidecar(&error)),
         }
+    }
+
+    /// The beginning of a prompt, masked before it is cut.
+    fn shown_prompt(&self, start: &str) -> String {
+        self.place
+            .masked_start(start, &self.cursor.chain.sensitive_calls)
+            .chars()
+            .take(PROMPT_CHARS)
+            .collect()
     }
 
     pub(super) fn write_sidecar_if_due(&mut self, at: Timestamp) {

@@ -414,7 +414,7 @@ impl Undo<'_> {
 
     /// Makes the folders of a file that were removed because they were empty.
     fn make_folders_above(&self, path: &ProjectPath) -> Result<()> {
-        let mut above: Vec<ProjectPath> = std::iter::successors(path.folder(), ProjectPath::folder).collect();
+        let mut above: Vec<ProjectPath> = path.folders().collect();
         above.reverse();
         above.iter().try_for_each(|folder| self.make_folder(folder))
     }

@@ -262,7 +262,7 @@ impl Undo<'_> {
         let comes = |file: &&PlannedFile| matches!(file.action, Action::Create | Action::Restore);
         let files: HashSet<&str> = files.iter().filter(comes).map(|file| file.path.as_str()).collect();
         let is_file = |path: &ProjectPath| {
-            std::iter::successors(Some(path.clone()), ProjectPath::folder).any(|path| files.contains(path.as_str()))
+            files.contains(path.as_str()) || path.folders().any(|folder| files.contains(folder.as_str()))
         };
         let back = removed.into_iter().map(|change| change.path.clone()).filter(|path| !is_file(path));
         let is_free =
@@ -388,31 +388,45 @@ impl Undo<'_> {
         if let Found::File { .. } = disk.found {
             self.tree.open(path).at(&self.tree.name(path))?;
         }
-        let expected = history.possibly_now();
-        let mut is_expected = false;
-        for version in &expected {
-            is_expected = is_expected || disk.is(version)?;
-        }
-        // A content that was taken back from the disk edit by edit leads there.
-        if !is_expected && !leads_to_disk {
-            (file.state, file.reason) = match (expected.is_empty(), &disk.found) {
-                (true, _) => (Readiness::Unproven, Some("what the session left was not recorded".to_owned())),
-                (false, Found::Nothing) => (Readiness::Conflict, Some("it was deleted since".to_owned())),
-                (false, _) => (Readiness::Conflict, Some("it was changed since".to_owned())),
-            };
-        } else if history.is_changed_by_others_since(moment) {
-            let why = "somebody else changed it between two changes of the session";
-            (file.state, file.reason) = (Readiness::Conflict, Some(why.to_owned()));
-        } else if wanted == FileVersion::Absent && history.has_text_only && !is_text(&disk)? {
-            let why = "the agent does not tell a new file from one that is not text";
-            (file.state, file.reason) = (Readiness::Unproven, Some(why.to_owned()));
-        } else if matches!(&disk.found, Found::File { mode: Some(mode), .. } if mode & 0o7000 != 0) {
-            let why = "its set-user-id, set-group-id or sticky bit would be lost";
-            (file.state, file.reason) = (Readiness::Conflict, Some(why.to_owned()));
-        }
+        let (state, reason) = self.safety(history, moment, &disk, &wanted, leads_to_disk)?;
+        (file.state, file.reason) = (state, reason.map(str::to_owned));
         file.kind_change = kind_change(&disk.version(), &wanted);
         file.change = Some(PlannedChange { path: path.clone(), found: disk.found.clone(), wanted });
         Ok(file)
+    }
+
+    /// Whether a file may be changed to what is wanted, and why not.
+    fn safety(
+        &self,
+        history: &PathHistory,
+        moment: Moment,
+        disk: &OnDisk<'_>,
+        wanted: &FileVersion,
+        leads_to_disk: bool,
+    ) -> Result<(Readiness, Option<&'static str>)> {
+        let expected = history.possibly_now();
+        // A content that was taken back from the disk edit by edit leads there.
+        let mut is_expected = leads_to_disk;
+        for version in &expected {
+            is_expected = is_expected || disk.is(version)?;
+        }
+        let has_special_bits = matches!(&disk.found, Found::File { mode: Some(mode), .. } if mode & 0o7000 != 0);
+        let (state, why) = if !is_expected {
+            match (expected.is_empty(), &disk.found) {
+                (true, _) => (Readiness::Unproven, "what the session left was not recorded"),
+                (false, Found::Nothing) => (Readiness::Conflict, "it was deleted since"),
+                (false, _) => (Readiness::Conflict, "it was changed since"),
+            }
+        } else if history.is_changed_by_others_since(moment) {
+            (Readiness::Conflict, "somebody else changed it between two changes of the session")
+        } else if *wanted == FileVersion::Absent && history.has_text_only && !is_text(disk)? {
+            (Readiness::Unproven, "the agent does not tell a new file from one that is not text")
+        } else if has_special_bits {
+            (Readiness::Conflict, "its set-user-id, set-group-id or sticky bit would be lost")
+        } else {
+            return Ok((Readiness::Ready, None));
+        };
+        Ok((state, Some(why)))
     }
 
     /// What is known to have been there, else what follows from the edits since.

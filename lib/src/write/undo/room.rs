@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use super::Undo;
 use super::on_disk::OnDisk;
@@ -72,7 +72,7 @@ impl Leaving {
 
     /// Whether a file goes that is in the place of a folder of this path.
     pub(super) fn is_above(&self, path: &ProjectPath) -> bool {
-        above(path).any(|folder| self.files.contains(folder.as_str()))
+        path.folders().any(|folder| self.files.contains(folder.as_str()))
     }
 
     pub(super) fn has_file(&self, path: &ProjectPath) -> bool {
@@ -86,11 +86,6 @@ impl Leaving {
             None => false,
         }
     }
-}
-
-/// The folders of a path, the innermost first.
-fn above(path: &ProjectPath) -> impl Iterator<Item = ProjectPath> {
-    std::iter::successors(path.folder(), ProjectPath::folder)
 }
 
 impl Undo<'_> {
@@ -114,19 +109,14 @@ impl Undo<'_> {
             let (Some(in_the_way), Ok(path)) = (file.in_the_way, ProjectPath::parse(&file.path)) else { continue };
             let has_room = match in_the_way {
                 // As a file it is absent; the folder goes if nothing stays in it.
-                InTheWay::Folder if file.action == Action::None => {
-                    folders.extend(self.folders_to_remove(&path, &gone, &made).unwrap_or_default());
-                    true
+                InTheWay::Folder => {
+                    let inside = self.folders_to_remove(&path, &gone, &made);
+                    let has_room = inside.is_some() || file.action == Action::None;
+                    folders.extend(inside.unwrap_or_default());
+                    has_room
                 }
-                InTheWay::Folder => match self.folders_to_remove(&path, &gone, &made) {
-                    Some(inside) => {
-                        folders.extend(inside);
-                        true
-                    }
-                    None => false,
-                },
                 InTheWay::FileAbove => {
-                    let found = above(&path).find_map(|folder| match self.tree.look(&folder) {
+                    let found = path.folders().find_map(|folder| match self.tree.look(&folder) {
                         Ok(Found::File { .. } | Found::Link(_)) => Some(folder),
                         _ => None,
                     });
@@ -172,14 +162,13 @@ impl Undo<'_> {
 
     /// Tells before anything is changed that a folder cannot be written to.
     pub(super) fn check_folders(&self, files: &mut [PlannedFile]) {
-        let mut known: hashbrown::HashMap<Option<ProjectPath>, Option<String>> = hashbrown::HashMap::new();
+        let mut known: HashMap<Option<ProjectPath>, Option<String>> = HashMap::new();
         for file in files {
             let Some(change) = &file.change else { continue };
             // A folder that is missing is made in the one above.
             let is_there = |folder: &ProjectPath| matches!(self.tree.look(folder), Ok(Found::Folder));
-            let parent = change.path.folder();
-            let why = known.entry(parent).or_insert_with_key(|parent| {
-                let folder = std::iter::successors(parent.clone(), ProjectPath::folder).find(is_there);
+            let why = known.entry(change.path.folder()).or_insert_with(|| {
+                let folder = change.path.folders().find(is_there);
                 let checked = self.tree.check_writable(folder.as_ref());
                 checked.err().map(|error| format!("its folder cannot be changed: {error}"))
             });

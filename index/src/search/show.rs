@@ -1,0 +1,158 @@
+//! From matches to an answer: copies are joined, matches grouped by session and put in order, and the best ones read again for their text.
+
+use std::cmp::Reverse;
+
+use hashbrown::HashMap;
+use rayon::prelude::*;
+use scrollback::Source;
+use scrollback::model::{RecordId, SessionId};
+use scrollback::session::{RecordRef, Session};
+use scrollback::view::SessionRow;
+use scrollback::view::texts::{SearchText, SearchTexts, TextRole};
+
+use super::{Found, TITLE};
+use crate::answer::{Answer, FoundSession, Hit, SearchOptions, Sort};
+use crate::archive::Archive;
+use crate::query::{Label, Labels, Query};
+use crate::snippet::{lines_around, snippet};
+
+/// How wide a snippet is, in characters.
+const SNIPPET_CHARS: usize = 160;
+
+impl Archive {
+    /// Groups matches by session, and reads the best ones again for their text.
+    pub(super) fn show(
+        &self,
+        query: &Query,
+        scope: &[(SessionRow, Source)],
+        found: Vec<Found>,
+        options: SearchOptions,
+        answer: &mut Answer,
+    ) {
+        let (found, repeats) = joined(found, scope);
+        let mut by_session: HashMap<usize, Vec<Found>> = HashMap::new();
+        for one in found {
+            by_session.entry(one.session).or_default().push(one);
+        }
+        let mut groups: Vec<(usize, Vec<Found>)> = by_session.into_iter().collect();
+        for (_, matches) in &mut groups {
+            matches.sort_by(|a, b| a.rank.total_cmp(&b.rank).then(b.at.cmp(&a.at)).then(a.record.cmp(&b.record)));
+        }
+        let updated = |at: usize| scope[at].0.updated;
+        match options.sort {
+            Sort::Newest => groups.sort_by_key(|(at, _)| (Reverse(updated(*at)), *at)),
+            Sort::Oldest => groups.sort_by_key(|(at, _)| (updated(*at), *at)),
+            Sort::Relevance => groups.sort_by(|(a, one), (b, other)| {
+                let best = |matches: &[Found]| matches.first().map_or(0.0, |best| best.rank);
+                best(one)
+                    .total_cmp(&best(other))
+                    .then_with(|| (Reverse(updated(*a)), a).cmp(&(Reverse(updated(*b)), b)))
+            }),
+        }
+        answer.more_sessions = groups.len().saturating_sub(options.sessions);
+        groups.truncate(options.sessions);
+        let reader = self.reader();
+        let shown: Vec<scrollback::Result<FoundSession>> = groups
+            .par_iter()
+            .map(|(at, matches)| {
+                let (row, source) = &scope[*at];
+                let hits = hits(query, &reader.session(source)?, matches, options, &repeats)?;
+                let more = matches.len().saturating_sub(hits.len());
+                Ok(FoundSession { session: row.clone(), hits, more })
+            })
+            .collect();
+        for session in shown {
+            match session {
+                Ok(session) => answer.sessions.push(session),
+                Err(error) => answer.unreadable.push(error),
+            }
+        }
+    }
+}
+
+/// Joins copies of a part in several sessions: the session that began first has it, the others are listed.
+fn joined(found: Vec<Found>, scope: &[(SessionRow, Source)]) -> (Vec<Found>, HashMap<u64, Vec<SessionId>>) {
+    let age = |one: &Found| {
+        let row = &scope[one.session].0;
+        (row.started, row.id.0.clone())
+    };
+    let mut by_repeat: HashMap<u64, Vec<Found>> = HashMap::new();
+    for one in found {
+        by_repeat.entry(one.repeat).or_default().push(one);
+    }
+    let (mut kept, mut repeats) = (Vec::new(), HashMap::new());
+    for (repeat, mut copies) in by_repeat {
+        copies.sort_by_cached_key(age);
+        // Copies in one session are matches of their own.
+        let first = copies[0].session;
+        let (own, others): (Vec<Found>, Vec<Found>) = copies.into_iter().partition(|one| one.session == first);
+        kept.extend(own);
+        let mut ids: Vec<SessionId> = others.iter().map(|one| scope[one.session].0.id.clone()).collect();
+        ids.dedup();
+        if !ids.is_empty() {
+            repeats.insert(repeat, ids);
+        }
+    }
+    (kept, repeats)
+}
+
+/// The best matches of a session, with their text.
+fn hits(
+    query: &Query,
+    session: &Session,
+    matches: &[Found],
+    options: SearchOptions,
+    repeats: &HashMap<u64, Vec<SessionId>>,
+) -> scrollback::Result<Vec<Hit>> {
+    let mut texts = SearchTexts::new(session);
+    let mut hits = Vec::new();
+    for found in matches.iter().take(options.hits) {
+        let is_title = found.record == TITLE;
+        let record = match is_title {
+            true => session.records().next(),
+            false => session.records().nth(found.record as usize),
+        };
+        // The session may have changed since.
+        let Some(record) = record else { continue };
+        let text = match is_title {
+            true => None,
+            false => texts.of(record)?.into_iter().find(|text| text.part == found.part as usize),
+        };
+        if text.is_none() && !is_title {
+            continue;
+        }
+        let also_in = repeats.get(&found.repeat).cloned().unwrap_or_default();
+        hits.push(hit(query, record, text.as_ref(), &texts, options, found.labels, also_in));
+    }
+    Ok(hits)
+}
+
+fn hit(
+    query: &Query,
+    record: RecordRef<'_>,
+    text: Option<&SearchText>,
+    texts: &SearchTexts<'_>,
+    options: SearchOptions,
+    labels: Labels,
+    also_in: Vec<SessionId>,
+) -> Hit {
+    let place = record.place();
+    let shown = text.map(|text| text.text.as_str()).unwrap_or_default();
+    Hit {
+        record: RecordId(record.id().into_owned()),
+        message: texts.message(record),
+        part: text.map_or(0, |text| text.part),
+        role: text.map_or(TextRole::User, |text| text.role),
+        tool: text.and_then(|text| text.tool.clone()),
+        at: record.at(),
+        path: record.file().to_string_lossy().into_owned(),
+        offset: place.offset,
+        length: place.length,
+        snippet: match options.context {
+            Some(lines) => lines_around(shown, query, lines),
+            None => snippet(shown, query, SNIPPET_CHARS),
+        },
+        labels: labels.iter().map(Label::name).collect(),
+        also_in,
+    }
+}
