@@ -62,7 +62,10 @@ use scan::{Found, Open, SCANNER};
 use user_rules::UserRules;
 
 /// Changes with every change of the rules: what an older set let through, a newer one may mask.
-pub const RULES_VERSION: u32 = 2;
+pub const RULES_VERSION: u32 = 3;
+
+/// How often what remains of a text with secrets is looked at again; once nearly always says that nothing is left.
+const MORE_LOOKS: usize = 4;
 
 /// No vendor's token is shorter.
 const MIN_TOKEN_BYTES: usize = 12;
@@ -239,8 +242,25 @@ impl Redactor {
 }
 
 impl Engine {
-    /// What to mask in a text, in order.
+    /// What to mask in a text, in order, so that nothing more is found in what remains: a placeholder ends the name or the word
+    /// before it, where the secret went on.
     fn masks(&self, key: Option<&str>, text: &str, style: Style) -> Vec<Mask> {
+        let mut masks = self.masks_at_sight(key, text, style);
+        for _ in 0..MORE_LOOKS {
+            if masks.is_empty() {
+                break;
+            }
+            let more = self.masks_at_sight(key, &masked(text, &masks), style);
+            if more.is_empty() {
+                break;
+            }
+            masks = together(masks, more);
+        }
+        masks
+    }
+
+    /// What to mask in a text as it is, in order.
+    fn masks_at_sight(&self, key: Option<&str>, text: &str, style: Style) -> Vec<Mask> {
         // The most frequent strings of any log, decided at once.
         let is_kind = text.len() < MIN_TOKEN_BYTES
             && key.is_some_and(fields::is_kind)
@@ -393,6 +413,26 @@ fn masked(text: &str, masks: &[Mask]) -> String {
     }
     out.push_str(&text[copied..]);
     out
+}
+
+/// Masks of a text, and those that were found in what they leave of it.
+fn together(masks: Vec<Mask>, more: Vec<Mask>) -> Vec<Mask> {
+    let mut all = Vec::with_capacity(masks.len() + more.len());
+    let mut masks = masks.into_iter().peekable();
+    // What the masks so far took away and put in its place.
+    let (mut taken, mut put) = (0, 0);
+    for mut next in more {
+        while let Some(mask) = masks.next_if(|mask| mask.span.start + put < next.span.start + taken) {
+            taken += mask.span.len();
+            put += mask.placeholder.len();
+            all.push(mask);
+        }
+        let original = |span: Range<usize>| span.start + taken - put..span.end + taken - put;
+        (next.span, next.finding.span) = (original(next.span), original(next.finding.span));
+        all.push(next);
+    }
+    all.extend(masks);
+    all
 }
 
 fn write_placeholder(out: &mut String, kind: &str, hash: Option<&str>, style: Style) {

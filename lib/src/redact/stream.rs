@@ -1,7 +1,7 @@
 //! A text that arrives in pieces: what could still become a secret is held back.
 
 use super::scan::{MAX_CONTEXT_BYTES, Open};
-use super::{Engine, Redactor, Rules, Style, assignment, blocks, custom, digits, masked_span};
+use super::{Engine, Redactor, Rules, Style, assignment, blocks, custom, digits};
 
 /// At most so much is held back, whatever could come, except for an open private key.
 pub(super) const MAX_HELD_BYTES: usize = 16 * 1024;
@@ -119,21 +119,15 @@ impl Engine {
 
     /// A part of a text without its secrets, found in the whole.
     fn redact_part(&self, text: &str, from: usize, until: usize, style: Style) -> String {
-        let mut found = Vec::new();
-        self.find(text, &mut found, None);
-        let mut settled = self.settled(text, found);
-        settled.retain(|found| {
-            let span = masked_span(found, style);
-            span.end > from && span.start < until
-        });
         let mut out = String::new();
         let mut copied = from;
-        for found in &settled {
-            let span = masked_span(found, style);
-            let span = span.start.max(copied)..span.end.min(until);
-            out.push_str(&text[copied..span.start]);
-            self.write_placeholder(&mut out, found.rule, found.is_hashed.then(|| &text[found.span.clone()]), style);
-            copied = copied.max(span.end);
+        for mask in self.masks(None, text, style) {
+            let span = mask.span.start.max(copied)..mask.span.end.min(until);
+            if span.start < span.end {
+                out.push_str(&text[copied..span.start]);
+                out.push_str(&mask.placeholder);
+                copied = span.end;
+            }
         }
         out.push_str(&text[copied..until]);
         out

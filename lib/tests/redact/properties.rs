@@ -87,3 +87,13 @@ fn redacting_twice_is_redacting_once_and_json_keeps_its_shape() {
         Ok(())
     });
 }
+
+#[test]
+fn a_placeholder_that_ends_a_name_lets_nothing_more_be_found() {
+    for text in [
+        "sk_live_fc76AGjazbLF726dXFwgK5vc--Bearer \u{113d5}\u{468}Authorization: Bearer yAN66BjeEX6C7LGy4nWR.yAN66BjeEX6C7LGy4nWR",
+        "curl -u mysql -pcurl -u ada:mTBCco4Avu9 https://x.org",
+    ] {
+        fuzzing::redaction_of(&redactor(), text);
+    }
+}

@@ -7,6 +7,8 @@ use std::fs;
 pub(crate) const GROWTH: usize = 4;
 pub(crate) const LIMIT: u64 = 9;
 
+const ATTEMPTS: usize = 3;
+
 /// Less is lost in the noise, in nanoseconds.
 const SMALLEST: u64 = 2_000_000;
 
@@ -31,6 +33,14 @@ pub(crate) fn check_linear<Prepared>(
         };
         (0..2).filter_map(|_| run()).min()
     };
-    let (Some(less), Some(more)) = (cost(few), cost(few * GROWTH)) else { return };
-    assert!(more < LIMIT * less.max(SMALLEST), "{what}: {GROWTH} times as much, {less} ns became {more}");
+    // Other programs share the caches, and so cost something now and then; what is not linear is so each time.
+    let mut costs = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let (Some(less), Some(more)) = (cost(few), cost(few * GROWTH)) else { return };
+        if more < LIMIT * less.max(SMALLEST) {
+            return;
+        }
+        costs.push((less, more));
+    }
+    panic!("{what}: what {GROWTH} times as much costs, in ns: {costs:?}");
 }
