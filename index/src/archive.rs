@@ -15,7 +15,7 @@ use scrollback::{Error as ReadError, ReadOptions, Session, Source};
 
 use crate::card::{Card, Depth};
 use crate::error::{Error, Result};
-use crate::index::{Index, Known, Learned, Place};
+use crate::index::{Bookmark, Index, Known, Learned, Place, Texts};
 use crate::query::{DocumentFacts, DocumentWords, Query};
 
 /// Answers questions over the sessions of some places.
@@ -62,30 +62,67 @@ impl Archive {
         on_described: &(dyn Fn() + Sync),
     ) -> Listing {
         let needed = Depth::from(depth);
-        let known = self.known();
+        let (known, stamps) = self.up_to_date(&sources);
         let mut cards = self.ask(|index| index.cards()).unwrap_or_default();
         let projects = Projects::default();
         let (mut sessions, mut unknown) = (Vec::new(), Vec::new());
         for source in sources {
-            let stamp = self.index.as_ref().and_then(|_| source.stamp());
-            let known = known.get(&Place::of(&source)).filter(|known| known.holds(stamp, needed));
+            let place = Place::of(&source);
+            let stamp = stamps.get(&place).copied().flatten();
+            let known = known.get(&place).filter(|known| known.holds(stamp, needed));
             match known.and_then(|known| cards.remove(&known.id)) {
                 Some(card) => {
                     sessions.push((card.into_row(&projects, self.places.mask.as_deref()), source));
                     on_described();
                 }
-                None => unknown.push((stamp, source)),
+                None => unknown.push(source),
             }
         }
-        let stamps: HashMap<Place, Option<u64>> =
-            unknown.iter().map(|(stamp, source)| (Place::of(source), *stamp)).collect();
-        let unknown = unknown.into_iter().map(|(_, source)| source).collect();
         let (read, unreadable) = self.places.rows(unknown, self.now, depth, on_described);
         self.learn(&read, &stamps, needed);
         sessions.extend(read);
         listing::entitle(&mut sessions.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
         sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
         Listing { sessions, unreadable }
+    }
+
+    /// What the index knows once it has read what was appended to sessions whose text it knows, and the stamps of all.
+    fn up_to_date(&mut self, sources: &[Source]) -> (HashMap<Place, Known>, HashMap<Place, Option<u64>>) {
+        if self.index.is_none() {
+            return Default::default();
+        }
+        let (mut known, mut stamps) = (self.known(), stamps(sources));
+        let grown: Vec<(&Source, Known)> = sources
+            .iter()
+            .filter_map(|source| {
+                let place = Place::of(source);
+                let known = known.get(&place).filter(|known| known.depth >= Depth::Text)?;
+                (*stamps.get(&place)? != Some(known.stamp)).then_some((source, *known))
+            })
+            .collect();
+        if !grown.is_empty() {
+            self.catch_up(grown.iter().copied());
+            known = self.known();
+            // Their files may have grown further since they were looked at.
+            for (source, before) in grown {
+                let place = Place::of(source);
+                if let Some(now) = known.get(&place).filter(|now| now.stamp != before.stamp) {
+                    stamps.insert(place, Some(now.stamp));
+                }
+            }
+        }
+        (known, stamps)
+    }
+
+    /// Reads a whole session; of one whose text the index knows, only what was appended.
+    pub fn session(&mut self, source: &Source) -> scrollback::Result<Session> {
+        let bookmark = self.bookmark(source);
+        self.reader().session(source, bookmark.as_ref())
+    }
+
+    /// How far the index has read a session.
+    pub(crate) fn bookmark(&mut self, source: &Source) -> Option<Bookmark> {
+        self.ask(|index| index.bookmark(&Place::of(source))).flatten()
     }
 
     /// Keeps the sessions whose title, project or first prompt matches; each of them counts as one text.
@@ -184,7 +221,7 @@ impl Archive {
             let place = Place::of(source);
             let stamp = stamps.get(&place).copied().flatten()?;
             let depth = if listing::is_known_whole(row) { depth.max(Depth::Whole) } else { depth };
-            Some(Learned { place, stamp, depth, card: Card::new(row), parts: Vec::new() })
+            Some(Learned { place, stamp, depth, card: Card::new(row), texts: Texts::Unread, bookmark: None })
         };
         let learned = read.iter().filter_map(learned).collect();
         self.ask(|index| index.store(learned));
@@ -198,9 +235,15 @@ pub(crate) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads a whole session, masked as these places are.
-    pub(crate) fn session(&self, source: &Source) -> scrollback::Result<Session> {
-        self.with_options(source, |reading| Session::open(source, reading))
+    /// Reads a whole session, masked as these places are; if possible from how far it was read before.
+    pub(crate) fn session(&self, source: &Source, bookmark: Option<&Bookmark>) -> scrollback::Result<Session> {
+        self.with_options(source, |reading| {
+            let resumed = bookmark.map(|bookmark| Session::resume(source, &bookmark.checkpoint, reading));
+            match resumed.transpose()?.flatten() {
+                Some(resumed) => Ok(resumed.session),
+                None => Session::open(source, reading),
+            }
+        })
     }
 
     /// Calls something with the options of reading this session.

@@ -72,8 +72,53 @@ pub struct Learned {
     pub depth: Depth,
     /// What a list shows.
     pub card: Card,
-    /// Its parts, if its text was read.
+    /// What was read of its text.
+    pub texts: Texts,
+    /// How to read only what is appended to it from now on, if that is possible.
+    pub bookmark: Option<Bookmark>,
+}
+
+/// What was read of a session's text.
+#[derive(Debug, Clone)]
+pub enum Texts {
+    /// Nothing.
+    Unread,
+    /// All of it.
+    Whole(Vec<Part>),
+    /// What was appended.
+    Grown(Growth),
+}
+
+impl Texts {
+    /// The parts that were read.
+    pub(crate) fn parts(&self) -> &[Part] {
+        match self {
+            Texts::Unread => &[],
+            Texts::Whole(parts) | Texts::Grown(Growth { parts, .. }) => parts,
+        }
+    }
+}
+
+/// What has changed in a session that has grown.
+#[derive(Debug, Clone)]
+pub struct Growth {
+    /// The stamp of its files before: nothing is stored if the index knows other ones by now.
+    pub since: u64,
+    /// The records that are new or have grown: what was known of them goes.
+    pub records: Vec<u32>,
+    /// The parts of those records.
     pub parts: Vec<Part>,
+    /// Other records that stand elsewhere now, such as on a branch that was left.
+    pub moved: Vec<(u32, Labels)>,
+}
+
+/// How far a session was read.
+#[derive(Debug, Clone)]
+pub struct Bookmark {
+    /// See [`scrollback::Session::checkpoint`].
+    pub checkpoint: Vec<u8>,
+    /// Where each record stands: the bits of its labels.
+    pub standings: Vec<u8>,
 }
 
 /// A part that matches.
@@ -104,6 +149,9 @@ pub trait Index {
 
     /// What a list shows of each.
     fn cards(&self) -> Result<HashMap<SourceId, Card>>;
+
+    /// How far a session was read, if it can be continued.
+    fn bookmark(&self, place: &Place) -> Result<Option<Bookmark>>;
 
     /// Stores what was learned of some sessions, all or nothing. What another process stored of the same files stays, if it is more.
     fn store(&mut self, learned: Vec<Learned>) -> Result<()>;

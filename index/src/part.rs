@@ -1,6 +1,6 @@
 //! From a session to the rows of an index: the words of each part, and what filters ask for.
 
-use scrollback::session::Session;
+use scrollback::session::{RecordRef, Session};
 use scrollback::view::texts::{SearchText, SearchTexts, Standing, TextRole};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -39,10 +39,14 @@ pub struct Part {
     pub wholes: String,
 }
 
-/// Calls `add` for each part of a session.
-pub(crate) fn each_part(session: &Session, everything: bool, mut add: impl FnMut(Part)) -> scrollback::Result<()> {
-    let mut texts = SearchTexts::new(session);
-    for record in session.records() {
+/// Calls `add` for each part of these records.
+pub(crate) fn each_part<'s>(
+    texts: &mut SearchTexts<'s>,
+    records: impl Iterator<Item = RecordRef<'s>>,
+    everything: bool,
+    mut add: impl FnMut(Part),
+) -> scrollback::Result<()> {
+    for record in records {
         let standing = texts.standing(record);
         for text in texts.of(record)? {
             let at = record.at().map(|at| at.as_microsecond());
@@ -77,6 +81,14 @@ fn part(record: u32, id: &str, at: Option<i64>, standing: Standing, text: Search
     }
 }
 
+/// Where each record of a session stands, as the bits of labels.
+pub(crate) fn standings(session: &Session, texts: &SearchTexts<'_>) -> Vec<u8> {
+    session
+        .records()
+        .map(|record| standing_labels(texts.standing(record)).collect::<Labels>().bits())
+        .collect()
+}
+
 /// Whether only the beginning of a text is indexed, unless everything is.
 pub(crate) fn is_long_output(text: &SearchText) -> bool {
     text.role == TextRole::Tool && text.text.len() > OUTPUT_LIMIT_BYTES
@@ -84,14 +96,26 @@ pub(crate) fn is_long_output(text: &SearchText) -> bool {
 
 /// What a part is, in the words of the filters.
 pub(crate) fn labels(standing: Standing, text: &SearchText) -> Labels {
+    let own = [(Label::Error, text.is_error), (Label::Thinking, text.is_thinking)];
+    own.into_iter()
+        .filter(|(_, has)| *has)
+        .map(|(label, _)| label)
+        .chain(standing_labels(standing))
+        .collect()
+}
+
+fn standing_labels(standing: Standing) -> impl Iterator<Item = Label> {
     let labels = [
-        (Label::Error, text.is_error),
-        (Label::Thinking, text.is_thinking),
         (Label::Dead, standing.is_dead),
         (Label::Sidechain, standing.is_sidechain),
         (Label::Compacted, standing.is_compacted),
     ];
-    labels.into_iter().filter(|(_, has)| *has).map(|(label, _)| label).collect()
+    labels.into_iter().filter(|(_, has)| *has).map(|(label, _)| label)
+}
+
+/// The labels that a record has by where it stands, and that can change when a session grows.
+pub(crate) fn labels_by_place() -> Labels {
+    [Label::Dead, Label::Sidechain, Label::Compacted].into_iter().collect()
 }
 
 /// The same for copies of a part: forks repeat the time and the text of a record, not always its id.

@@ -1,15 +1,19 @@
-//! Brings an index up to date: reads what has changed, on all cores, while one thread writes.
+//! Brings an index up to date: reads what has changed, on all cores, while one thread writes. Of a session that has grown, only what was
+//! appended is read.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use scrollback::session::Resumed;
+use scrollback::view::texts::SearchTexts;
 use scrollback::{Error as ReadError, ReadOptions, Session, Source};
 
 use crate::archive::{Archive, Reader};
 use crate::card::{Card, Depth};
-use crate::index::{Learned, Place, SourceId};
-use crate::part::each_part;
+use crate::index::{Bookmark, Growth, Known, Learned, Place, SourceId, Texts};
+use crate::part::{each_part, standings};
+use crate::query::Labels;
 
 /// How much text is stored at once, and how long one that stops it waits: less loses time, more loses work.
 const BATCH_BYTES: usize = 16 * 1024 * 1024;
@@ -35,7 +39,18 @@ pub struct Pending {
     /// How large its file is.
     pub bytes: u64,
     modified: Option<std::time::SystemTime>,
+    known: Option<KnownText>,
 }
+
+/// What an index knows of a session whose files have changed since.
+struct KnownText {
+    stamp: u64,
+    depth: Depth,
+    bookmark: Bookmark,
+}
+
+/// What was learned of a session; nothing if it is gone, or does not continue what is known.
+type Read = std::result::Result<Option<Learned>, ReadError>;
 
 impl Archive {
     /// The sessions that are not known as deep as this, the oldest first: what is stored later counts as newer.
@@ -43,16 +58,33 @@ impl Archive {
         let known = self.known();
         let is_known =
             |source: &&Source| known.get(&Place::of(source)).is_some_and(|known| known.holds(source.stamp(), depth));
-        let changed = sources.iter().filter(|source| !is_known(source));
+        let changed: Vec<&Source> = sources.iter().filter(|source| !is_known(source)).collect();
         let mut pending: Vec<Pending> = changed
+            .into_iter()
             .map(|source| {
-                let metadata = std::fs::metadata(&source.path).ok();
-                let modified = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
-                Pending { source: source.clone(), bytes: metadata.map_or(0, |metadata| metadata.len()), modified }
+                let known = known.get(&Place::of(source)).filter(|known| known.depth >= depth);
+                self.pending_one(source, known)
             })
             .collect();
         pending.sort_by(|a, b| (a.modified, &a.source.path).cmp(&(b.modified, &b.source.path)));
         pending
+    }
+
+    fn pending_one(&mut self, source: &Source, known: Option<&Known>) -> Pending {
+        let metadata = std::fs::metadata(&source.path).ok();
+        let modified = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
+        let known = known.and_then(|known| {
+            let bookmark = self.bookmark(source)?;
+            Some(KnownText { stamp: known.stamp, depth: known.depth, bookmark })
+        });
+        Pending { source: source.clone(), bytes: metadata.map_or(0, |metadata| metadata.len()), modified, known }
+    }
+
+    /// Reads what was appended to sessions whose text is known, and nothing else.
+    pub(crate) fn catch_up<'s>(&mut self, grown: impl Iterator<Item = (&'s Source, Known)>) {
+        let pending: Vec<Pending> = grown.map(|(source, known)| self.pending_one(source, Some(&known))).collect();
+        let pending: Vec<Pending> = pending.into_iter().filter(|pending| pending.known.is_some()).collect();
+        self.read_into_index(&pending, &|pending, reading| pending.read_appended(reading), &|_| true);
     }
 
     /// Reads the text of sessions into the index. `on_read` gets the bytes of each file that was read, and says whether to go on.
@@ -60,6 +92,15 @@ impl Archive {
         &mut self,
         pending: Vec<Pending>,
         depth: Depth,
+        on_read: &(dyn Fn(u64) -> bool + Sync),
+    ) -> Refreshed {
+        self.read_into_index(&pending, &|pending, reading| pending.read(reading, depth), on_read)
+    }
+
+    fn read_into_index(
+        &mut self,
+        pending: &[Pending],
+        read: &(dyn Fn(&Pending, &ReadOptions<'_>) -> Read + Sync),
         on_read: &(dyn Fn(u64) -> bool + Sync),
     ) -> Refreshed {
         let mut refreshed = Refreshed::default();
@@ -74,8 +115,7 @@ impl Archive {
                 if is_stopped.load(Ordering::Relaxed) {
                     return;
                 }
-                let read = reader.with_options(&pending.source, |reading| read(&pending.source, reading, depth));
-                let read = read.transpose();
+                let read = reader.with_options(&pending.source, |reading| read(pending, reading)).transpose();
                 if !on_read(pending.bytes) {
                     is_stopped.store(true, Ordering::Relaxed);
                 }
@@ -98,7 +138,7 @@ impl Archive {
             for read in receiver {
                 match read {
                     Ok(learned) => {
-                        bytes += learned.parts.iter().map(|part| part.words.len()).sum::<usize>();
+                        bytes += learned.texts.parts().iter().map(|part| part.words.len()).sum::<usize>();
                         batch.push(learned);
                         refreshed.read += 1;
                     }
@@ -142,11 +182,63 @@ impl Archive {
     }
 }
 
-/// Reads a whole session; `None` if it is gone.
-fn read(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> std::result::Result<Option<Learned>, ReadError> {
-    let Some(stamp) = source.stamp() else { return Ok(None) };
-    let session = Session::open(source, reading)?;
-    let mut parts = Vec::new();
-    each_part(&session, depth == Depth::Everything, |part| parts.push(part))?;
-    Ok(Some(Learned { place: Place::of(source), stamp, depth, card: Card::new(&session.row()?), parts }))
+impl Pending {
+    /// Reads what was appended or, if that is not possible, the whole session.
+    fn read(&self, reading: &ReadOptions<'_>, depth: Depth) -> Read {
+        if let Some(grown) = self.read_appended(reading)? {
+            return Ok(Some(grown));
+        }
+        let Some(stamp) = self.source.stamp() else { return Ok(None) };
+        let session = Session::open(&self.source, reading)?;
+        let mut texts = SearchTexts::new(&session);
+        let mut parts = Vec::new();
+        each_part(&mut texts, session.records(), depth == Depth::Everything, |part| parts.push(part))?;
+        let standings = standings(&session, &texts);
+        self.learned(&session, stamp, depth, Texts::Whole(parts), standings).map(Some)
+    }
+
+    fn read_appended(&self, reading: &ReadOptions<'_>) -> Read {
+        let Some(KnownText { stamp: since, depth, bookmark }) = &self.known else { return Ok(None) };
+        let Some(stamp) = self.source.stamp() else { return Ok(None) };
+        let Some(resumed) = Session::resume(&self.source, &bookmark.checkpoint, reading)? else { return Ok(None) };
+        let Resumed { session, .. } = &resumed;
+        let mut texts = SearchTexts::new(session);
+        let mut parts = Vec::new();
+        let is_new = |record: &_| resumed.is_new(*record);
+        each_part(&mut texts, session.records().filter(is_new), *depth == Depth::Everything, |part| parts.push(part))?;
+        let standings = standings(session, &texts);
+        let before = bookmark.standings.iter();
+        let moved = standings.iter().zip(before).enumerate().filter(|(_, (now, before))| now != before);
+        let growth = Growth {
+            since: *since,
+            parts,
+            moved: moved.map(|(record, (now, _))| (record as u32, Labels::from_bits(*now))).collect(),
+            // An unfinished line can have been a record, and be none any more.
+            records: session
+                .records()
+                .filter(is_new)
+                .map(|record| record.order() as u32)
+                .chain(standings.len() as u32..bookmark.standings.len() as u32)
+                .collect(),
+        };
+        self.learned(session, stamp, *depth, Texts::Grown(growth), standings).map(Some)
+    }
+
+    fn learned(
+        &self,
+        session: &Session,
+        stamp: u64,
+        depth: Depth,
+        texts: Texts,
+        standings: Vec<u8>,
+    ) -> std::result::Result<Learned, ReadError> {
+        Ok(Learned {
+            place: Place::of(&self.source),
+            stamp,
+            depth,
+            card: Card::new(&session.row()?),
+            texts,
+            bookmark: session.checkpoint()?.map(|checkpoint| Bookmark { checkpoint, standings }),
+        })
+    }
 }

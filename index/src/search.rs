@@ -186,7 +186,7 @@ impl Archive {
         answer: &mut Answer,
     ) -> Vec<Found> {
         let reader = self.reader();
-        let scan = |asked: &Asked<'_>| scan(query, asked, &reader.session(asked.source)?, &is_asked);
+        let scan = |asked: &Asked<'_>| scan(query, asked, &reader.session(asked.source, None)?, &is_asked);
         let scanned: Vec<Scanned> = asked.par_iter().map(scan).collect();
         let mut found = Vec::new();
         for scanned in scanned {

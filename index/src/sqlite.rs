@@ -2,18 +2,19 @@
 
 mod schema;
 mod statement;
+mod store;
 
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use rusqlite::functions::FunctionFlags;
-use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, params_from_iter};
+use scrollback::session::READING_VERSION;
 
 use crate::card::{Card, Depth};
 use crate::error::{Error, Result};
-use crate::index::{Index, Known, Learned, Match, Place, SourceId};
-use crate::part::Part;
+use crate::index::{Bookmark, Index, Known, Learned, Match, Place, SourceId};
 use crate::query::{Labels, Query};
 use crate::words::fold;
 
@@ -32,8 +33,9 @@ pub struct SqliteIndex {
 }
 
 impl SqliteIndex {
-    /// Opens or makes the index. What is in its place and is none, or is damaged, is moved aside. `masking` is [`scrollback::redact::Redactor::fingerprint`] of the rules that its texts are masked
-    /// with: what was indexed with other rules is forgotten.
+    /// Opens or makes the index. What is in its place and is none, or is damaged, is moved aside. `masking` is
+    /// [`scrollback::redact::Redactor::fingerprint`] of the rules that its texts are masked with: what was indexed with other rules, or
+    /// by a program that reads sessions in another way, is forgotten.
     pub fn open(path: &Path, masking: u64) -> Result<SqliteIndex> {
         schema::make_folder(path)?;
         match SqliteIndex::open_as_it_is(path, masking) {
@@ -48,7 +50,7 @@ impl SqliteIndex {
     fn open_as_it_is(path: &Path, masking: u64) -> Result<SqliteIndex> {
         let mut index = SqliteIndex { connection: schema::connect(path)?, path: path.to_path_buf(), set_aside: None };
         index.add_functions().map_err(|error| index.error(error))?;
-        index.check_masking(masking)?;
+        index.check_facts(masking)?;
         Ok(index)
     }
 
@@ -80,20 +82,27 @@ impl SqliteIndex {
         add("is_folded", |name, folded| fold(name) == folded)
     }
 
-    fn check_masking(&mut self, masking: u64) -> Result<()> {
-        let known = self
-            .connection
-            .query_row("select value from facts where name = 'masking'", [], |row| row.get::<_, i64>(0))
-            .optional()
-            .map_err(|error| self.error(error))?;
-        if known == Some(masking as i64) {
+    /// Forgets everything that was learned under other rules.
+    fn check_facts(&mut self, masking: u64) -> Result<()> {
+        let now = [("masking", masking as i64), ("reading", i64::from(READING_VERSION))];
+        let read = |name: &str| {
+            let sql = "select value from facts where name = ?1";
+            self.connection.query_row(sql, [name], |row| row.get::<_, i64>(0)).optional()
+        };
+        let known = [read("masking"), read("reading")].into_iter().collect::<rusqlite::Result<Vec<_>>>();
+        let known = known.map_err(|error| self.error(error))?;
+        if known.iter().zip(now).all(|(known, (_, now))| *known == Some(now)) {
             return Ok(());
         }
-        if known.is_some() {
+        if known.iter().any(Option::is_some) {
             self.clear()?;
         }
-        let set = "insert or replace into facts values ('masking', ?1)";
-        self.connection.execute(set, [masking as i64]).map(drop).map_err(|error| self.error(error))
+        let set = |(name, value): (&str, i64)| {
+            self.connection
+                .execute("insert or replace into facts values (?1, ?2)", params![name, value])
+                .map(drop)
+        };
+        now.into_iter().try_for_each(set).map_err(|error| self.error(error))
     }
 
     fn error(&self, source: rusqlite::Error) -> Error {
@@ -188,10 +197,19 @@ impl Index for SqliteIndex {
         Ok(cards.into_par_iter().filter_map(read).collect::<Vec<_>>().into_iter().collect())
     }
 
+    fn bookmark(&self, place: &Place) -> Result<Option<Bookmark>> {
+        let read = || {
+            let sql = "select checkpoint, standings from sources join bookmarks on source = id where place = ?1";
+            let bookmark = |row: &Row<'_>| Ok(Bookmark { checkpoint: row.get(0)?, standings: row.get(1)? });
+            self.connection.prepare_cached(sql)?.query_row([&place.0], bookmark).optional()
+        };
+        read().map_err(|error| self.error(error))
+    }
+
     fn store(&mut self, learned: Vec<Learned>) -> Result<()> {
         let path = self.path.clone();
         let transaction = self.begin()?;
-        let stored = learned.into_iter().try_for_each(|learned| store(&transaction, learned));
+        let stored = learned.into_iter().try_for_each(|learned| store::store(&transaction, learned));
         stored.and_then(|()| transaction.commit()).map_err(|source| Error::Database { path, source })
     }
 
@@ -199,7 +217,7 @@ impl Index for SqliteIndex {
         let path = self.path.clone();
         let transaction = self.begin()?;
         let forgotten = sources.iter().try_for_each(|source| {
-            forget_parts(&transaction, *source)?;
+            store::forget_texts(&transaction, *source)?;
             transaction.execute("delete from sources where id = ?1", [source.0]).map(drop)
         });
         forgotten.and_then(|()| transaction.commit()).map_err(|source| Error::Database { path, source })
@@ -230,7 +248,7 @@ impl Index for SqliteIndex {
     fn clear(&mut self) -> Result<()> {
         let path = self.path.clone();
         let transaction = self.begin()?;
-        let clear = "delete from parts; delete from sources; delete from names; insert into words(words) values ('delete-all');";
+        let clear = "delete from parts; delete from sources; delete from names; delete from bookmarks; insert into words(words) values ('delete-all');";
         let cleared = transaction.execute_batch(clear).and_then(|()| transaction.commit());
         cleared.map_err(|source| Error::Database { path, source })
     }
@@ -238,91 +256,5 @@ impl Index for SqliteIndex {
     fn optimize(&mut self) -> Result<()> {
         let optimize = "insert into words(words) values ('optimize'); pragma wal_checkpoint(truncate);";
         self.connection.execute_batch(optimize).map_err(|error| self.error(error))
-    }
-}
-
-fn store(transaction: &Transaction<'_>, learned: Learned) -> rusqlite::Result<()> {
-    let Learned { place, stamp, depth, card, parts } = learned;
-    let known = {
-        let mut statement = transaction.prepare_cached("select id, stamp, depth from sources where place = ?1")?;
-        statement
-            .query_row([&place.0], |row| {
-                Ok((SourceId(row.get(0)?), row.get::<_, i64>(1)? as u64, row.get::<_, i64>(2)?))
-            })
-            .optional()?
-    };
-    if let Some((id, known_stamp, known_depth)) = known {
-        if known_stamp == stamp && known_depth >= depth as i64 {
-            return Ok(());
-        }
-        forget_parts(transaction, id)?;
-    }
-    let (card, requests) = card.to_bytes().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-    let cut_bytes: u64 = parts.iter().map(|part| part.cut_bytes).sum();
-    let sql = "insert into sources(place, stamp, depth, cut_bytes, card, requests) values (?1, ?2, ?3, ?4, ?5, ?6)
-        on conflict(place) do update set stamp = ?2, depth = ?3, cut_bytes = ?4, card = ?5, requests = ?6 returning id";
-    let values = params![place.0, stamp as i64, depth as i64, cut_bytes as i64, card, requests];
-    let source = SourceId(transaction.prepare_cached(sql)?.query_row(values, |row| row.get(0))?);
-    let mut names = Names { transaction, known: HashMap::new() };
-    let mut row = transaction.prepare_cached(
-        "insert into parts(source, record, part, role, tool, files, model, at, labels, repeat, cut_bytes)
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-    )?;
-    let mut words = transaction.prepare_cached("insert into words(rowid, split, whole) values (?1, ?2, ?3)")?;
-    for part in parts {
-        store_part(transaction, source, &part, &mut names, &mut row, &mut words)?;
-    }
-    Ok(())
-}
-
-fn store_part(
-    transaction: &Transaction<'_>,
-    source: SourceId,
-    part: &Part,
-    names: &mut Names<'_>,
-    row: &mut CachedStatement<'_>,
-    words: &mut CachedStatement<'_>,
-) -> rusqlite::Result<()> {
-    let (tool, files, model) =
-        (names.id(part.tool.as_deref())?, names.id(part.files.as_deref())?, names.id(part.model.as_deref())?);
-    row.execute(params![
-        source.0,
-        part.record,
-        part.part,
-        part.role as i64,
-        tool,
-        files,
-        model,
-        part.at,
-        part.labels.bits(),
-        part.repeat as i64,
-        part.cut_bytes as i64,
-    ])?;
-    words.execute(params![transaction.last_insert_rowid(), part.words, part.wholes]).map(drop)
-}
-
-fn forget_parts(transaction: &Transaction<'_>, source: SourceId) -> rusqlite::Result<()> {
-    transaction
-        .prepare_cached("delete from words where rowid in (select id from parts where source = ?1)")?
-        .execute([source.0])?;
-    transaction.prepare_cached("delete from parts where source = ?1")?.execute([source.0]).map(drop)
-}
-
-/// The numbers of names: tools, models and files repeat.
-struct Names<'t> {
-    transaction: &'t Transaction<'t>,
-    known: HashMap<String, i64>,
-}
-
-impl Names<'_> {
-    fn id(&mut self, name: Option<&str>) -> rusqlite::Result<Option<i64>> {
-        let Some(name) = name else { return Ok(None) };
-        if let Some(id) = self.known.get(name) {
-            return Ok(Some(*id));
-        }
-        let sql = "insert into names(name) values (?1) on conflict(name) do update set name = name returning id";
-        let id = self.transaction.prepare_cached(sql)?.query_row([name], |row| row.get(0))?;
-        self.known.insert(name.to_owned(), id);
-        Ok(Some(id))
     }
 }

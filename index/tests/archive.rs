@@ -76,6 +76,10 @@ impl Machine {
         fs::write(self.session(name), lines.concat()).unwrap();
     }
 
+    fn write_bytes(&self, name: &str, bytes: &[u8]) {
+        fs::write(self.session(name), bytes).unwrap();
+    }
+
     fn append(&self, name: &str, line: &str) {
         fs::OpenOptions::new()
             .append(true)
@@ -256,6 +260,41 @@ fn what_is_appended_replaced_renamed_or_deleted_is_noticed() {
         // And again, with what was learned.
         archive = machine.indexed(Depth::Text);
         assert_eq!(search(&mut archive, "ferry").sessions, search(&mut fresh, "ferry").sessions, "{step}, indexed");
+    }
+}
+
+#[test]
+fn a_session_that_grows_is_known_as_one_that_is_read_whole() {
+    let id = "aaaaaaaa-0000-4000-8000-000000000001";
+    let mut lines = tides();
+    lines.extend([
+        // The tail of an answer in several lines, a way back, and a compaction: they change what was known of earlier records.
+        line(id, "a5", Some("a4"), 9, answer("The ferry")),
+        line(id, "u6", Some("u1"), 10, user("Another lighthouse, from the beginning.")),
+        line(id, "a6", Some("u6"), 11, answer("It stands on a rock.")),
+        json!({"type": "system", "subtype": "compact_boundary", "uuid": "c1", "parentUuid": null, "logicalParentUuid": "a6",
+            "sessionId": id, "timestamp": "2026-11-14T10:12:00Z", "content": "Conversation compacted"})
+        .to_string()
+            + "\n",
+        line(id, "u7", Some("c1"), 13, user("Go on about the lighthouse.")),
+    ]);
+    let text = lines.concat();
+    let questions =
+        ["lighthouse", "water is:dead", "is:compacted", "is:dead", "ferry", "role:tool", "refus*", "needle"];
+    for step in [97, 613, 2_000] {
+        let machine = Machine::new();
+        machine.write_bytes(id, b"");
+        let mut archive = machine.indexed(Depth::Text);
+        for end in (0..text.len()).step_by(step).chain([text.len()]) {
+            machine.write_bytes(id, &text.as_bytes()[..end]);
+            let mut fresh = machine.without_index();
+            assert_eq!(rows(&mut archive), rows(&mut fresh), "at {end}");
+            for question in questions {
+                let (known, read) = (search(&mut archive, question), search(&mut fresh, question));
+                let (known, read) = (hits(&known.sessions), hits(&read.sessions));
+                assert_eq!(known, read, "{question} at {end}, in steps of {step}");
+            }
+        }
     }
 }
 

@@ -13,6 +13,7 @@ use scrollback::view::texts::{SearchText, SearchTexts, TextRole};
 use super::{Found, TITLE};
 use crate::answer::{Answer, FoundSession, Hit, SearchOptions, Sort};
 use crate::archive::Archive;
+use crate::index::Bookmark;
 use crate::query::{Label, Labels, Query};
 use crate::snippet::{lines_around, snippet};
 
@@ -22,7 +23,7 @@ const SNIPPET_CHARS: usize = 160;
 impl Archive {
     /// Groups matches by session, and reads the best ones again for their text.
     pub(super) fn show(
-        &self,
+        &mut self,
         query: &Query,
         scope: &[(SessionRow, Source)],
         found: Vec<Found>,
@@ -51,12 +52,14 @@ impl Archive {
         }
         answer.more_sessions = groups.len().saturating_sub(options.sessions);
         groups.truncate(options.sessions);
+        let bookmarks: Vec<Option<Bookmark>> = groups.iter().map(|(at, _)| self.bookmark(&scope[*at].1)).collect();
         let reader = self.reader();
         let shown: Vec<scrollback::Result<FoundSession>> = groups
             .par_iter()
-            .map(|(at, matches)| {
+            .zip(&bookmarks)
+            .map(|((at, matches), bookmark)| {
                 let (row, source) = &scope[*at];
-                let hits = hits(query, &reader.session(source)?, matches, options, &repeats)?;
+                let hits = hits(query, &reader.session(source, bookmark.as_ref())?, matches, options, &repeats)?;
                 let more = matches.len().saturating_sub(hits.len());
                 Ok(FoundSession { session: row.clone(), hits, more })
             })

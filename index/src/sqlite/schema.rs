@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 const APPLICATION_ID: i64 = 0x7363_726c;
 
 /// Changes with every change of the tables.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// How long a process waits for another one that writes.
 const BUSY: Duration = Duration::from_secs(10);
@@ -44,7 +44,8 @@ create table parts(
     repeat integer not null,
     cut_bytes integer not null
 );
-create index parts_of_source on parts(source);
+create index parts_of_record on parts(source, record);
+create table bookmarks(source integer primary key, checkpoint blob not null, standings blob not null);
 create virtual table words using fts5(split, whole, content='', contentless_delete=1, tokenize='ascii');
 create virtual table vocabulary using fts5vocab(words, row);
 ";

@@ -1,7 +1,9 @@
 //! Where a record's JSON is in the files of its session.
 
+use serde::{Deserialize, Serialize};
+
 /// Where a record's JSON is. Rows of a table are read as if they were the lines of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// The first byte.
     pub offset: u64,

@@ -377,7 +377,7 @@ pub struct Thinking {
 }
 
 /// A title, and how it came to be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Title {
     /// The title itself.
     pub text: String,

@@ -28,13 +28,18 @@ pub(crate) struct Mask {
 #[derive(Default)]
 struct KnownCalls {
     calls: SensitiveCalls,
-    /// How many records were looked at.
-    records: usize,
+    /// How many entries of the skeleton were looked at.
+    entries: usize,
 }
 
 impl Mask {
     pub(crate) fn new(redactor: Arc<Redactor>) -> Mask {
         Mask { redactor, calls: Mutex::default() }
+    }
+
+    /// For a session of which these many entries are known to make these calls.
+    pub(crate) fn knowing(redactor: Arc<Redactor>, calls: SensitiveCalls, entries: usize) -> Mask {
+        Mask { redactor, calls: Mutex::new(KnownCalls { calls, entries }) }
     }
 
     /// The pieces of a record without secrets.
@@ -45,7 +50,7 @@ impl Mask {
         let names_call =
             || pieces.iter().any(|piece| RESULT_MARKS.iter().any(|mark| memmem::find(piece, mark).is_some()));
         let may_have_result = !is_prompt || names_call();
-        let mut calls = if may_have_result { self.calls(record.session)? } else { SensitiveCalls::new() };
+        let mut calls = if may_have_result { self.known_calls(record.session)? } else { SensitiveCalls::new() };
         let masked = pieces.into_iter().map(|piece| match self.redactor.line_after(&mut calls, &piece).bytes {
             Cow::Owned(masked) => masked,
             Cow::Borrowed(_) => piece,
@@ -58,16 +63,21 @@ impl Mask {
     }
 
     /// The calls of the session as it is now; of one that grows, only the new records are looked at.
-    fn calls(&self, session: &Session) -> Result<SensitiveCalls> {
+    pub(crate) fn known_calls(&self, session: &Session) -> Result<SensitiveCalls> {
         let mut known = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        for record in session.records().skip(known.records) {
+        let entries = session.skeleton.entries.len();
+        if known.entries == entries {
+            return Ok(known.calls.clone());
+        }
+        let is_new = |record: &RecordRef<'_>| session.derived.tree.nodes[record.order()].last as usize >= known.entries;
+        for record in session.records().filter(is_new).collect::<Vec<_>>() {
             for piece in record.exact()? {
                 if self.redactor.may_name_sensitive_file(&piece) {
                     drop(self.redactor.line_after(&mut known.calls, &piece));
                 }
             }
         }
-        known.records = session.records().len();
+        known.entries = entries;
         Ok(known.calls.clone())
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod mask;
 pub(crate) mod record_ref;
 pub(crate) mod request;
 
+pub use read::checkpoint::{READING_VERSION, Resumed};
 pub use read::open::ReadOptions;
 pub use read::source::Source;
 pub use read::{VALUE_LIMIT_BYTES, detect, folder, sanitize};

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 
-use crate::support::{cases, describe, logs, native, now, read, reading};
+use crate::support::{cases, describe, logs, logs_of_all, native, now, read, reading};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use scrollback::model::Message;
-use scrollback::session::{Session, Source};
+use scrollback::redact::Redactor;
+use scrollback::session::{ReadOptions, RecordRef, Session, Source};
 use scrollback::view::listing::{self, Depth};
 use scrollback::view::{Conversation, Page};
 
@@ -104,6 +105,101 @@ fn any_line() -> impl Strategy<Value = String> {
     let whole = (0..4_u8, "[a-zäß]{0,6}")
         .prop_map(|(id, text)| format!(r#"{{"type":"user","uuid":"{id}","message":{{"content":"{text}"}}}}"#));
     prop_oneof![3 => whole, 2 => plain, 2 => torn, 1 => "\\PC{0,8}", 1 => Just("\r".to_owned())]
+}
+
+#[test]
+fn every_log_of_the_corpus_continues_from_a_checkpoint_as_it_is_read() {
+    let home = tempfile::tempdir().unwrap();
+    let mask = std::sync::Arc::new(Redactor::built_in());
+    let reading = ReadOptions { mask: Some(&mask), ..reading() };
+    let mut continued = 0;
+    for (dialect, log) in logs_of_all() {
+        let bytes = fs::read(&log).unwrap();
+        let path = home.path().join(log.file_name().unwrap());
+        let source = Source::file(dialect, &path);
+        for cut in awkward(&bytes).into_iter().chain([0, bytes.len() / 2]).step_by(7).take(cases(5, 200) as usize) {
+            fs::write(&path, &bytes[..cut]).unwrap();
+            let checkpoint = Session::open(&source, &reading).unwrap().checkpoint().unwrap();
+            fs::write(&path, &bytes).unwrap();
+            let Some(checkpoint) = checkpoint else { continue };
+            let Some(resumed) = Session::resume(&source, &checkpoint, &reading).unwrap() else { continue };
+            continued += 1;
+            let whole = Session::open(&source, &reading).unwrap();
+            assert_eq!(told(&resumed.session), told(&whole), "{} from byte {cut} on", log.display());
+            let lines_end = bytes[..cut].iter().rposition(|byte| *byte == b'\n').unwrap_or(0) as u64;
+            let is_known = |record: RecordRef<'_>| record.place().offset < lines_end;
+            let first = resumed.session.records().find(|record| resumed.is_new(*record));
+            assert!(
+                first.is_none_or(|first| !is_known(first) || first.raw().unwrap().len() > 1),
+                "{} at {cut}",
+                log.display()
+            );
+        }
+    }
+    assert!(continued > 300, "only {continued} checkpoints fit");
+}
+
+#[test]
+fn a_checkpoint_fits_only_the_file_that_it_was_made_of() {
+    let bytes = fs::read(crate::support::corpus().join("native/every-kind/messages.jsonl")).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.jsonl");
+    let source = Source::file(native(), &path);
+    fs::write(&path, &bytes).unwrap();
+    let checkpoint = Session::open(&source, &reading()).unwrap().checkpoint().unwrap().unwrap();
+    let resume = |checkpoint: &[u8]| Session::resume(&source, checkpoint, &reading()).unwrap().is_some();
+    assert!(resume(&checkpoint) && source.continues(&checkpoint));
+    let changed = |change: fn(&mut Vec<u8>)| {
+        let mut bytes = bytes.clone();
+        change(&mut bytes);
+        fs::write(&path, bytes).unwrap();
+        resume(&checkpoint) || source.continues(&checkpoint)
+    };
+    assert!(changed(|bytes| bytes.extend_from_slice(b"{}\n")));
+    assert!(!changed(|bytes| bytes.truncate(bytes.len() / 2)), "truncated");
+    assert!(!changed(|bytes| bytes[2] ^= 1), "another beginning");
+    assert!(!changed(|bytes| *bytes.iter_mut().rev().nth(20).unwrap() ^= 1), "another end");
+    assert!(!changed(|bytes| bytes.clear()), "empty");
+    fs::write(&path, &bytes).unwrap();
+    for at in 0..checkpoint.len() {
+        let mut damaged = checkpoint.clone();
+        damaged[at] ^= 0x20;
+        // Some bits of a compressed text say nothing.
+        if let Some(resumed) = Session::resume(&source, &damaged, &reading()).unwrap() {
+            assert_eq!(told(&resumed.session), told(&read(&*bytes)), "damaged at {at}");
+        }
+        assert!(!resume(&checkpoint[..at]), "cut at {at}");
+    }
+    let mask = std::sync::Arc::new(Redactor::built_in());
+    let masked = ReadOptions { mask: Some(&mask), ..reading() };
+    assert!(Session::resume(&source, &checkpoint, &masked).unwrap().is_none(), "made without a mask");
+}
+
+#[test]
+fn a_checkpoint_has_no_secret() {
+    let key =
+        concat!("sk-ant-api03-", "Zx7Qp2Lm9Vt4Rk8Wd3Yb6Nc1Hf5Js0GaTeUiOpAsDfGhJkLzXcVbNmQwErTyUiOpAsDfGhJkLzXcVb-AAAA");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.jsonl");
+    let source = Source::file(native(), &path);
+    let mask = std::sync::Arc::new(Redactor::built_in());
+    let check = |line: String| {
+        fs::write(&path, line).unwrap();
+        let checkpoint = |mask| {
+            let reading = ReadOptions { mask, ..reading() };
+            Session::open(&source, &reading).unwrap().checkpoint().unwrap()
+        };
+        assert!(checkpoint(None).is_some());
+        checkpoint(Some(&mask)).is_some()
+    };
+    let record = |id: &str, text: &str| format!(r#"{{"type":"user","uuid":"{id}","message":{{"content":"{text}"}}}}"#);
+    assert!(check(record("a", &format!("my key is {key}")) + "\n"));
+    assert!(!check(record(key, "hello") + "\n"));
+    assert!(!check(format!(
+        "{}\n{}\n",
+        record("a", "hello"),
+        r#"{"type":"custom_title","uuid":"n","title":"KEY"}"#.replace("KEY", key)
+    )));
 }
 
 #[test]

@@ -24,7 +24,8 @@ pub struct Usage {
 }
 
 /// What something cost, as the agent recorded or estimated it. Kept as a whole number so that sums are exact.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct Cost {
     nano_usd: u64,
 }

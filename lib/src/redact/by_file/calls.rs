@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::MAX_COMMAND_BYTES;
@@ -54,10 +55,32 @@ impl<'c> CallKey<'c> {
     }
 }
 
+impl Serialize for SensitiveCalls {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Known { ids, names, .. } = &*self.known;
+        (ids.iter().collect::<Vec<_>>(), names.iter().collect::<Vec<_>>()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for SensitiveCalls {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SensitiveCalls, D::Error> {
+        let (ids, names) = <(Vec<String>, Vec<String>)>::deserialize(deserializer)?;
+        let mut calls = SensitiveCalls::new();
+        ids.iter().for_each(|id| calls.remember(&CallKey::Id(id)));
+        names.iter().for_each(|name| calls.remember(&CallKey::Name(name)));
+        Ok(calls)
+    }
+}
+
 impl SensitiveCalls {
     /// No call so far.
     pub fn new() -> SensitiveCalls {
         SensitiveCalls::default()
+    }
+
+    /// What they are known by.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
+        self.known.ids.iter().chain(&self.known.names).map(String::as_str)
     }
 
     /// Whether a line could be about one of them: each short string of it is looked up, also those of JSON in strings.

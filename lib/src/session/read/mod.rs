@@ -17,5 +17,6 @@ pub(crate) mod recover;
 pub mod sanitize;
 pub(crate) mod tail;
 pub(crate) mod base;
+pub(crate) mod checkpoint;
 
 pub use parser::VALUE_LIMIT_BYTES;

@@ -79,7 +79,7 @@ impl Session {
         session
     }
 
-    fn empty(source: Source, files: Files, reading: &ReadOptions<'_>, whole: bool) -> Session {
+    pub(crate) fn empty(source: Source, files: Files, reading: &ReadOptions<'_>, whole: bool) -> Session {
         let name = |(at, file): (usize, &OpenFile)| {
             (at > 0).then(|| file.path.file_name().unwrap_or_default().to_string_lossy().into_owned())
         };
@@ -144,6 +144,11 @@ impl Session {
     pub(crate) fn report_unreadable(&mut self, file: &UnreadableFile) {
         self.skeleton
             .report_beside(&file.path, IssueKind::UnreadableFile, format!("{}; it is ignored", file.why));
+    }
+
+    /// Reads the facts in the file beside the log.
+    pub(crate) fn read_sidecar(&mut self, now: Timestamp) {
+        self.take_sidecar(read_sidecar(&self.source, now));
     }
 
     fn take_sidecar(&mut self, sidecar: SidecarRead) {
@@ -317,7 +322,7 @@ pub(crate) fn open_within(source: &Source, reading: &ReadOptions<'_>, within: &m
         let place = Place { offset: 0, length: 0, line: 1, file: 0 };
         session.skeleton.report(place, IssueKind::LogMissing, detail);
     }
-    session.take_sidecar(read_sidecar(source, reading.now));
+    session.read_sidecar(reading.now);
     session.finish(reading, within);
     Ok(session)
 }

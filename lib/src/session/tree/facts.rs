@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::dialect::SessionFacts;
 use crate::model::record::{Cost, Title};
 use crate::model::time::Micros;
 
 /// Facts about the session: the first working directory and parent, the last git branch, platform, kind of user and version.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Facts {
     pub(crate) session: Option<String>,
     /// Whom it is with.
@@ -39,7 +41,7 @@ pub(crate) struct Facts {
 }
 
 /// A line of a log that gives the session a title.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct TitleLine {
     pub(crate) title: Title,
     /// The offset of its end.
@@ -168,6 +170,27 @@ impl Facts {
     /// The title that counts: the most binding, and of those the last.
     pub(crate) fn title(&self) -> Option<&Title> {
         self.titles.iter().max_by_key(|title| title.source)
+    }
+
+    /// Every text among them.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        let Facts { session, with, cwd, git_branch, platform, user_type, version, .. } = self;
+        let Facts { parent_session, parent_call, forked_from, .. } = self;
+        let single =
+            [session, with, cwd, git_branch, platform, user_type, version, parent_session, parent_call, forked_from];
+        let line = self.title_line.as_ref().map(|line| &line.title);
+        let titles = self.titles.iter().chain(line).map(|title| &title.text);
+        let summaries = self.summaries.iter().flat_map(|(of, text)| [of, text]);
+        let several = self.models.iter().chain(&self.foreign).chain(self.unknown.keys());
+        let costs = self.costs_so_far.keys().flatten();
+        single
+            .into_iter()
+            .flatten()
+            .chain(titles)
+            .chain(summaries)
+            .chain(several)
+            .chain(costs)
+            .map(String::as_str)
     }
 
     /// Adds facts from a sidecar that are missing in the log.

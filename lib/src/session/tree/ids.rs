@@ -1,6 +1,7 @@
 //! Interned ids: each id is stored once, and records refer to it by number.
 
 use hashbrown::HashTable;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The number of an id.
@@ -55,6 +56,25 @@ impl Ids {
             self.ends.pop();
             self.text.truncate(self.ends.last().copied().unwrap_or(0));
         }
+    }
+}
+
+impl Serialize for Ids {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq((0..self.len() as IdIndex).map(|id| self.get(id)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Ids {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ids, D::Error> {
+        let all = Vec::<String>::deserialize(deserializer)?;
+        let mut ids = Ids::default();
+        for (at, id) in all.iter().enumerate() {
+            if ids.intern(id) as usize != at {
+                return Err(serde::de::Error::custom("an id occurs twice"));
+            }
+        }
+        Ok(ids)
     }
 }
 

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dialect::{Event, Key, Link, Parent, SessionFacts};
@@ -25,7 +26,7 @@ pub(crate) struct HashedSpan {
 }
 
 /// The link of one record, or of one fragment of a record: 56 bytes and its id.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) place: Place,
     /// The hash of the value's bytes: detects repeated lines and changed files.
@@ -44,7 +45,7 @@ pub(crate) const PREVIOUS: u32 = u32::MAX - 1;
 pub(crate) const NO_TIME: Micros = Micros::MIN;
 
 /// Further facts about a record, one bit each.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Flags(u16);
 
 impl Flags {
@@ -87,14 +88,14 @@ impl Flags {
 }
 
 /// A key of a record, by hash: checked against the body where it matters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct KeyEntry {
     pub(crate) entry: u32,
     pub(crate) role: KeyRole,
     pub(crate) hash: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum KeyRole {
     Group,
     Call,
@@ -114,7 +115,7 @@ pub(crate) struct UsageEntry {
 }
 
 /// An event between two entries, after the first `at` entries.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Control {
     pub(crate) at: u32,
     /// The offset of the value that caused it.
@@ -122,7 +123,7 @@ pub(crate) struct Control {
     pub(crate) what: ControlKind,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) enum ControlKind {
     Leaf(IdIndex),
     Rewound(IdIndex),
@@ -137,7 +138,7 @@ pub(crate) enum ControlKind {
 }
 
 /// Why the base of a session is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum BaseGap {
     /// There is no such session, or it is unreadable.
     NoSession,
