@@ -142,6 +142,17 @@ pub struct Match {
     pub is_cut: bool,
 }
 
+/// A record that has text which is not indexed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CutRecord {
+    /// Its session.
+    pub source: SourceId,
+    /// Its number in file order.
+    pub record: u32,
+    /// Where it is in the file, if it is in one piece: offset and length.
+    pub span: Option<(u64, u32)>,
+}
+
 /// Keeps what is known of sessions. It is a cache: the logs are the truth.
 pub trait Index {
     /// Every session that is known.
@@ -161,6 +172,9 @@ pub trait Index {
 
     /// The newest parts of these sessions that match, at most `limit`. Regular expressions and titles are the archive's work.
     fn search(&self, query: &Query, sources: &[SourceId], limit: usize) -> Result<Vec<Match>>;
+
+    /// The records of these sessions that have text which is not indexed.
+    fn cut_records(&self, sources: &[SourceId]) -> Result<Vec<CutRecord>>;
 
     /// Words that begin like this, the most frequent first.
     fn words_like(&self, beginning: &str) -> Result<Vec<String>>;

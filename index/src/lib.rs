@@ -21,7 +21,7 @@ pub use answer::{Answer, FoundSession, Hit, SearchOptions, Sort};
 pub use archive::Archive;
 pub use card::{Card, Depth};
 pub use error::{Error, Result};
-pub use index::{Bookmark, Growth, Index, Known, Learned, Match, Place, SourceId, Texts};
+pub use index::{Bookmark, CutRecord, Growth, Index, Known, Learned, Match, Place, SourceId, Texts};
 pub use part::Part;
 pub use refresh::{Pending, Refreshed};
 pub use snippet::Piece;

@@ -33,6 +33,8 @@ pub struct Part {
     pub repeat: u64,
     /// How many bytes of its text are not indexed.
     pub cut_bytes: u64,
+    /// Where its record is in the file, if some of its text is not indexed: offset and length.
+    pub span: Option<(u64, u32)>,
     /// Its words, with spaces between them.
     pub words: String,
     /// The words that were split at capital letters, whole.
@@ -49,14 +51,14 @@ pub(crate) fn each_part<'s>(
     for record in records {
         let standing = texts.standing(record);
         for text in texts.of(record)? {
-            let at = record.at().map(|at| at.as_microsecond());
-            add(part(record.order() as u32, &record.id(), at, standing, text, everything));
+            add(part(record, standing, text, everything));
         }
     }
     Ok(())
 }
 
-fn part(record: u32, id: &str, at: Option<i64>, standing: Standing, text: SearchText, everything: bool) -> Part {
+fn part(record: RecordRef<'_>, standing: Standing, text: SearchText, everything: bool) -> Part {
+    let at = record.at().map(|at| at.as_microsecond());
     let end = if is_long_output(&text) && !everything { OUTPUT_LIMIT_BYTES } else { text.text.len() };
     let indexed = &text.text[..text.text.floor_char_boundary(end)];
     let (mut words, mut wholes) = (String::with_capacity(indexed.len()), String::new());
@@ -65,13 +67,16 @@ fn part(record: u32, id: &str, at: Option<i64>, standing: Standing, text: Search
         column.push_str(word.text);
         column.push(' ');
     });
+    let cut_bytes = (text.text.len() - indexed.len()) as u64;
+    let place = record.place();
     Part {
-        record,
+        record: record.order() as u32,
         part: text.part as u32,
         role: text.role,
         labels: labels(standing, &text),
-        repeat: repeat(id, at, &text),
-        cut_bytes: (text.text.len() - indexed.len()) as u64,
+        repeat: repeat(&record.id(), at, &text),
+        cut_bytes,
+        span: (cut_bytes > 0 && record.is_one_piece()).then_some((place.offset, place.length)),
         tool: text.tool,
         files: (!text.files.is_empty()).then(|| text.files.join("\n")),
         model: text.model,

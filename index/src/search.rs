@@ -8,7 +8,10 @@
 
 mod show;
 
-use hashbrown::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+
+use hashbrown::{HashMap, HashSet};
 use memchr::memmem;
 use rayon::prelude::*;
 use scrollback::Source;
@@ -21,7 +24,7 @@ use crate::answer::{Answer, SearchOptions};
 use crate::archive::Archive;
 use crate::card::Depth;
 use crate::decide::{self, Left};
-use crate::index::{Known, Match, Place, SourceId};
+use crate::index::{Bookmark, CutRecord, Known, Match, Place, SourceId};
 use crate::part::{is_long_output, labels, repeat};
 use crate::query::{DocumentFacts, DocumentWords, Expr, Labels, Query, suggestion};
 use crate::words::fold;
@@ -31,9 +34,6 @@ const MATCHES: usize = 5_000;
 
 /// How many long tool outputs are read beyond what is indexed of them, in bytes, before an answer is late.
 const CUT_BYTES: u64 = 64 * 1024 * 1024;
-
-/// A larger file is not looked at as a whole before it is read as a session.
-const LOOKED_AT_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Stands for the title in the place of a record.
 const TITLE: u32 = u32::MAX;
@@ -89,7 +89,7 @@ impl Archive {
         let by_index = self.by_index(&indexed);
         match by_index {
             Some(matches) => {
-                let cut = self.in_cut_outputs(query, &indexed, &matches, &mut answer);
+                let cut = self.in_cut_outputs(query, &indexed, &matches, options, &mut answer);
                 found.extend(
                     matches.into_iter().filter(|(_, is_cut)| !(cut.is_some() && *is_cut)).map(|(found, _)| found),
                 );
@@ -150,31 +150,60 @@ impl Archive {
         Some(found)
     }
 
-    /// Reads long tool outputs beyond what is indexed of them, unless there are too many. Then the answer says so.
+    /// Reads long tool outputs beyond what is indexed of them, unless enough was found already, or they are too many. Then the answer
+    /// says so.
     fn in_cut_outputs(
-        &self,
+        &mut self,
         query: &Query,
         indexed: &[(Asked<'_>, &Known)],
         matches: &[(Found, bool)],
+        options: SearchOptions,
         answer: &mut Answer,
     ) -> Option<Vec<Found>> {
         // Filters alone are decided whatever the text is.
         query.terms().next()?;
         let cut: Vec<&(Asked<'_>, &Known)> = indexed.iter().filter(|(_, known)| known.cut_bytes > 0).collect();
         let bytes: u64 = cut.iter().map(|(_, known)| known.cut_bytes).sum();
-        if bytes > CUT_BYTES && !matches.is_empty() {
+        let found: HashSet<usize> = matches.iter().map(|(found, _)| found.session).collect();
+        if found.len() >= options.sessions && bytes > 0 {
             answer.unsearched_bytes = bytes;
             return None;
         }
+        let sources: Vec<SourceId> = cut.iter().map(|(_, known)| known.id).collect();
+        let mut records: HashMap<SourceId, Vec<CutRecord>> = HashMap::new();
+        for record in self.ask(|index| index.cut_records(&sources))? {
+            records.entry(record.source).or_default().push(record);
+        }
         let needed = query.needed_words();
-        let asked: Vec<Asked<'_>> = cut
+        let candidates: Vec<(&Asked<'_>, Vec<CutRecord>)> = cut
             .par_iter()
-            .filter(|(asked, _)| may_have(asked.source, &needed))
-            .map(|(asked, _)| asked.clone())
+            .filter_map(|(asked, known)| Some((asked, cut_candidates(asked.source, records.get(&known.id)?, &needed))))
+            .filter(|(_, records)| !records.is_empty())
             .collect();
-        let found = self.by_reading(query, &asked, is_long_output, answer);
+        let candidate_bytes: u64 = candidates
+            .iter()
+            .flat_map(|(_, records)| records)
+            .filter_map(|record| record.span)
+            .map(|(_, length)| u64::from(length))
+            .sum();
+        if candidate_bytes > CUT_BYTES && !matches.is_empty() {
+            answer.unsearched_bytes = bytes;
+            return None;
+        }
+        let bookmarks: Vec<Option<Bookmark>> =
+            candidates.iter().map(|(asked, _)| self.bookmark(asked.source)).collect();
+        let reader = self.reader();
+        let scanned: Vec<Scanned> = candidates
+            .par_iter()
+            .zip(&bookmarks)
+            .map(|((asked, records), bookmark)| {
+                let session = reader.session(asked.source, bookmark.as_ref())?;
+                let records = records.iter().filter_map(|record| session.records().nth(record.record as usize));
+                scan(query, asked, &session, records, &is_long_output)
+            })
+            .collect();
         answer.read_bytes += bytes;
-        Some(found)
+        Some(collected(scanned, answer))
     }
 
     /// Reads sessions and compares each part that `is_asked`.
@@ -186,16 +215,11 @@ impl Archive {
         answer: &mut Answer,
     ) -> Vec<Found> {
         let reader = self.reader();
-        let scan = |asked: &Asked<'_>| scan(query, asked, &reader.session(asked.source, None)?, &is_asked);
-        let scanned: Vec<Scanned> = asked.par_iter().map(scan).collect();
-        let mut found = Vec::new();
-        for scanned in scanned {
-            match scanned {
-                Ok(matches) => found.extend(matches),
-                Err(error) => answer.unreadable.push(error),
-            }
-        }
-        found
+        let scan = |asked: &Asked<'_>| {
+            let session = reader.session(asked.source, None)?;
+            scan(query, asked, &session, session.records(), &is_asked)
+        };
+        collected(asked.par_iter().map(scan).collect(), answer)
     }
 
     /// A word of the question that occurs nowhere, and the nearest one that does.
@@ -215,11 +239,38 @@ impl Archive {
     }
 }
 
-/// Whether the words could be in a file: a look at its bytes costs a fraction of reading it as a session.
-fn may_have(source: &Source, words: &[&str]) -> bool {
-    let Ok(mut bytes) = regular_file::read(&source.path, LOOKED_AT_BYTES, Links::Follow) else { return true };
-    // What is compressed, in a database, or written in escapes cannot be seen.
-    let is_plain = bytes.first() == Some(&b'{') && memmem::find(&bytes, b"\\u").is_none();
+fn collected(scanned: Vec<Scanned>, answer: &mut Answer) -> Vec<Found> {
+    let mut found = Vec::new();
+    for scanned in scanned {
+        match scanned {
+            Ok(matches) => found.extend(matches),
+            Err(error) => answer.unreadable.push(error),
+        }
+    }
+    found
+}
+
+/// The records that could have all these words: a look at their bytes costs a fraction of reading them as a session does.
+fn cut_candidates(source: &Source, records: &[CutRecord], words: &[&str]) -> Vec<CutRecord> {
+    let Ok((file, _)) = regular_file::open(&source.path, Links::Follow) else { return records.to_vec() };
+    let may_match = |record: &&CutRecord| {
+        let bytes = record.span.and_then(|(offset, length)| read_at(&file, offset, length));
+        bytes.is_none_or(|bytes| may_have(bytes, words))
+    };
+    records.iter().filter(may_match).copied().collect()
+}
+
+fn read_at(file: &File, offset: u64, length: u32) -> Option<Vec<u8>> {
+    let mut file = file;
+    file.seek(SeekFrom::Start(offset)).ok()?;
+    let mut bytes = vec![0; length as usize];
+    file.read_exact(&mut bytes).ok().map(|()| bytes)
+}
+
+/// Whether words could be in some JSON.
+fn may_have(mut bytes: Vec<u8>, words: &[&str]) -> bool {
+    // What is compressed, or has letters written in escapes, cannot be seen.
+    let is_plain = bytes.first() == Some(&b'{') && !has_escaped_letters(&bytes);
     if !is_plain {
         return true;
     }
@@ -231,16 +282,22 @@ fn may_have(source: &Source, words: &[&str]) -> bool {
     words.iter().all(|word| memmem::find(folded.as_bytes(), word.as_bytes()).is_some())
 }
 
-/// Compares each part of a session.
-fn scan(
+/// Whether `\\u` stands for more than control characters, as those of a terminal's colours.
+fn has_escaped_letters(bytes: &[u8]) -> bool {
+    memmem::find_iter(bytes, b"\\u").any(|at| !matches!(bytes.get(at + 2..at + 5), Some(b"000" | b"001")))
+}
+
+/// Compares each part of these records.
+fn scan<'s>(
     query: &Query,
     asked: &Asked<'_>,
-    session: &Session,
+    session: &'s Session,
+    records: impl Iterator<Item = RecordRef<'s>>,
     is_asked: &(impl Fn(&SearchText) -> bool + Sync),
 ) -> Scanned {
     let mut texts = SearchTexts::new(session);
     let mut found = Vec::new();
-    for record in session.records() {
+    for record in records {
         let standing = texts.standing(record);
         for text in texts.of(record)? {
             if !is_asked(&text) {

@@ -14,7 +14,7 @@ use scrollback::session::READING_VERSION;
 
 use crate::card::{Card, Depth};
 use crate::error::{Error, Result};
-use crate::index::{Bookmark, Index, Known, Learned, Match, Place, SourceId};
+use crate::index::{Bookmark, CutRecord, Index, Known, Learned, Match, Place, SourceId};
 use crate::query::{Labels, Query};
 use crate::words::fold;
 
@@ -141,8 +141,7 @@ impl SqliteIndex {
         let mut conditions: Vec<String> = statement.condition.take().into_iter().collect();
         let values = &mut statement.values;
         if !self.is_every_source(sources)? {
-            let ids: Vec<i64> = sources.iter().map(|source| source.0).collect();
-            values.push(serde_json::json!(ids).to_string().into());
+            values.push(json(sources).into());
             conditions.push(format!("p.source in (select value from json_each(?{}))", values.len()));
         }
         let columns = "p.source, p.record, p.part, p.repeat, p.at, p.labels, p.cut_bytes";
@@ -186,6 +185,11 @@ impl SqliteIndex {
     }
 }
 
+/// Numbers of sessions, for `json_each`.
+fn json(sources: &[SourceId]) -> String {
+    serde_json::json!(sources.iter().map(|source| source.0).collect::<Vec<_>>()).to_string()
+}
+
 impl Index for SqliteIndex {
     fn known(&self) -> Result<HashMap<Place, Known>> {
         self.read_known().map_err(|error| self.error(error))
@@ -209,7 +213,7 @@ impl Index for SqliteIndex {
     fn store(&mut self, learned: Vec<Learned>) -> Result<()> {
         let path = self.path.clone();
         let transaction = self.begin()?;
-        let stored = learned.into_iter().try_for_each(|learned| store::store(&transaction, learned));
+        let stored = store::store(&transaction, learned);
         stored.and_then(|()| transaction.commit()).map_err(|source| Error::Database { path, source })
     }
 
@@ -225,6 +229,25 @@ impl Index for SqliteIndex {
 
     fn search(&self, query: &Query, sources: &[SourceId], limit: usize) -> Result<Vec<Match>> {
         self.matches(query, sources, limit).map_err(|error| self.error(error))
+    }
+
+    fn cut_records(&self, sources: &[SourceId]) -> Result<Vec<CutRecord>> {
+        let read = || {
+            let sql = "select source, record, offset, length from cut_parts
+                where source in (select value from json_each(?1)) order by source, record";
+            let cut = |row: &Row<'_>| {
+                let span = row.get::<_, Option<i64>>(2)?.zip(row.get::<_, Option<u32>>(3)?);
+                let span = span.map(|(offset, length)| (offset as u64, length));
+                Ok(CutRecord { source: SourceId(row.get(0)?), record: row.get(1)?, span })
+            };
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let mut records: Vec<CutRecord> =
+                statement.query_map([json(sources)], cut)?.collect::<rusqlite::Result<_>>()?;
+            // Several outputs of one record are read at once.
+            records.dedup();
+            Ok(records)
+        };
+        read().map_err(|error| self.error(error))
     }
 
     fn words_like(&self, beginning: &str) -> Result<Vec<String>> {

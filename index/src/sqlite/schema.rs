@@ -17,6 +17,8 @@ const VERSION: i64 = 2;
 /// How long a process waits for another one that writes.
 const BUSY: Duration = Duration::from_secs(10);
 
+/// FTS5 collects so many bytes before it writes them, to make few large pieces of an index and not many small ones.
+///
 /// Words are split by us (`words.rs`), so the tokenizer only separates at spaces. The text itself is not stored: a hit knows its place.
 const TABLES: &str = "
 create table facts(name text primary key, value integer not null) without rowid;
@@ -42,11 +44,16 @@ create table parts(
     at integer,
     labels integer not null,
     repeat integer not null,
-    cut_bytes integer not null
+    cut_bytes integer not null,
+    offset integer,
+    length integer
 );
 create index parts_of_record on parts(source, record);
+create index cut_outputs on parts(source) where cut_bytes > 0;
+create view cut_parts as select source, record, offset, length from parts where cut_bytes > 0;
 create table bookmarks(source integer primary key, checkpoint blob not null, standings blob not null);
 create virtual table words using fts5(split, whole, content='', contentless_delete=1, tokenize='ascii');
+insert into words(words, rank) values ('hashsize', 67108864);
 create virtual table vocabulary using fts5vocab(words, row);
 ";
 

@@ -1,10 +1,22 @@
-//! Stores what was learned of a session: all of it anew, or what was appended.
+//! Stores what was learned of sessions: all of it anew, or what was appended.
+//!
+//! FTS5 writes what it has collected to its tables whenever a statement begins that could be undone alone: one that changes several rows,
+//! returns some or resolves a conflict. So those come first, and then only plain inserts of one row each.
 
 use hashbrown::HashMap;
-use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 
 use crate::index::{Bookmark, Growth, Learned, SourceId, Texts};
 use crate::part::{Part, labels_by_place};
+
+/// Stores everything, or nothing if a statement fails.
+pub(super) fn store(transaction: &Transaction<'_>, learned: Vec<Learned>) -> rusqlite::Result<()> {
+    let mut parts = Vec::new();
+    for learned in learned {
+        parts.extend(store_session(transaction, learned)?);
+    }
+    store_parts(transaction, parts)
+}
 
 /// What the index knows of a session before.
 struct Before {
@@ -14,57 +26,64 @@ struct Before {
     cut_bytes: i64,
 }
 
-pub(super) fn store(transaction: &Transaction<'_>, learned: Learned) -> rusqlite::Result<()> {
+impl Before {
+    fn of(transaction: &Transaction<'_>, place: &[u8]) -> rusqlite::Result<Option<Before>> {
+        let sql = "select id, stamp, depth, cut_bytes from sources where place = ?1";
+        let before = |row: &rusqlite::Row<'_>| {
+            let stamp = row.get::<_, i64>(1)? as u64;
+            Ok(Before { id: SourceId(row.get(0)?), stamp, depth: row.get(2)?, cut_bytes: row.get(3)? })
+        };
+        transaction.prepare_cached(sql)?.query_row([place], before).optional()
+    }
+}
+
+/// Stores what is known of a session but its parts, which it returns.
+fn store_session(
+    transaction: &Transaction<'_>,
+    learned: Learned,
+) -> rusqlite::Result<impl Iterator<Item = (SourceId, Part)> + use<>> {
     let Learned { place, stamp, depth, card, texts, bookmark } = learned;
-    let before = {
-        let mut statement =
-            transaction.prepare_cached("select id, stamp, depth, cut_bytes from sources where place = ?1")?;
-        statement
-            .query_row([&place.0], |row| {
-                let stamp = row.get::<_, i64>(1)? as u64;
-                Ok(Before { id: SourceId(row.get(0)?), stamp, depth: row.get(2)?, cut_bytes: row.get(3)? })
-            })
-            .optional()?
-    };
+    let before = Before::of(transaction, &place.0)?;
     let kept_cut_bytes = match (&texts, &before) {
         (Texts::Grown(growth), Some(before)) if before.stamp == growth.since => {
-            before.cut_bytes - forget_records(transaction, before.id, growth)?
+            move_records(transaction, before.id, growth)?;
+            Some(before.cut_bytes - forget_records(transaction, before.id, growth)?)
         }
         // Another process was here in the meantime.
-        (Texts::Grown(_), _) => return Ok(()),
-        (_, Some(before)) if before.stamp == stamp && before.depth >= depth as i64 => return Ok(()),
+        (Texts::Grown(_), _) => None,
+        (_, Some(before)) if before.stamp == stamp && before.depth >= depth as i64 => None,
         (_, Some(before)) => {
             forget_texts(transaction, before.id)?;
-            0
+            Some(0)
         }
-        (_, None) => 0,
+        (_, None) => Some(0),
     };
-    let (parts, moved) = match texts {
-        Texts::Unread => (Vec::new(), Vec::new()),
-        Texts::Whole(parts) => (parts, Vec::new()),
-        Texts::Grown(Growth { parts, moved, .. }) => (parts, moved),
+    let parts = match texts {
+        Texts::Whole(parts) | Texts::Grown(Growth { parts, .. }) if kept_cut_bytes.is_some() => parts,
+        _ => Vec::new(),
     };
-    let (card, requests) = card.to_bytes().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-    let cut_bytes = kept_cut_bytes + parts.iter().map(|part| part.cut_bytes as i64).sum::<i64>();
-    let sql = "insert into sources(place, stamp, depth, cut_bytes, card, requests) values (?1, ?2, ?3, ?4, ?5, ?6)
-        on conflict(place) do update set stamp = ?2, depth = ?3, cut_bytes = ?4, card = ?5, requests = ?6 returning id";
-    let values = params![place.0, stamp as i64, depth as i64, cut_bytes, card, requests];
-    let source = SourceId(transaction.prepare_cached(sql)?.query_row(values, |row| row.get(0))?);
-    let mut labels = transaction
-        .prepare_cached("update parts set labels = (labels & ~?3) | ?4 where source = ?1 and record = ?2")?;
-    for (record, standing) in moved {
-        labels.execute(params![source.0, record, labels_by_place().bits(), standing.bits()])?;
+    let mut source = before.as_ref().map_or(SourceId(0), |before| before.id);
+    if let Some(kept) = kept_cut_bytes {
+        let cut_bytes = kept + parts.iter().map(|part| part.cut_bytes as i64).sum::<i64>();
+        let (card, requests) =
+            card.to_bytes().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        let values = params![place.0, stamp as i64, depth as i64, cut_bytes, card, requests];
+        match before {
+            Some(_) => {
+                let sql = "update sources set stamp = ?2, depth = ?3, cut_bytes = ?4, card = ?5, requests = ?6
+                    where place = ?1";
+                transaction.prepare_cached(sql)?.execute(values)?;
+            }
+            None => {
+                let sql = "insert into sources(place, stamp, depth, cut_bytes, card, requests)
+                    values (?1, ?2, ?3, ?4, ?5, ?6)";
+                transaction.prepare_cached(sql)?.execute(values)?;
+                source = SourceId(transaction.last_insert_rowid());
+            }
+        }
+        store_bookmark(transaction, source, bookmark)?;
     }
-    let mut names = Names { transaction, known: HashMap::new() };
-    let mut row = transaction.prepare_cached(
-        "insert into parts(source, record, part, role, tool, files, model, at, labels, repeat, cut_bytes)
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-    )?;
-    let mut words = transaction.prepare_cached("insert into words(rowid, split, whole) values (?1, ?2, ?3)")?;
-    for part in parts {
-        store_part(transaction, source, &part, &mut names, &mut row, &mut words)?;
-    }
-    store_bookmark(transaction, source, bookmark)
+    Ok(parts.into_iter().map(move |part| (source, part)))
 }
 
 fn store_bookmark(transaction: &Transaction<'_>, source: SourceId, bookmark: Option<Bookmark>) -> rusqlite::Result<()> {
@@ -75,30 +94,45 @@ fn store_bookmark(transaction: &Transaction<'_>, source: SourceId, bookmark: Opt
     transaction.prepare_cached(sql)?.execute(params![source.0, checkpoint, standings]).map(drop)
 }
 
-fn store_part(
-    transaction: &Transaction<'_>,
-    source: SourceId,
-    part: &Part,
-    names: &mut Names<'_>,
-    row: &mut CachedStatement<'_>,
-    words: &mut CachedStatement<'_>,
-) -> rusqlite::Result<()> {
-    let (tool, files, model) =
-        (names.id(part.tool.as_deref())?, names.id(part.files.as_deref())?, names.id(part.model.as_deref())?);
-    row.execute(params![
-        source.0,
-        part.record,
-        part.part,
-        part.role as i64,
-        tool,
-        files,
-        model,
-        part.at,
-        part.labels.bits(),
-        part.repeat as i64,
-        part.cut_bytes as i64,
-    ])?;
-    words.execute(params![transaction.last_insert_rowid(), part.words, part.wholes]).map(drop)
+fn store_parts(transaction: &Transaction<'_>, parts: Vec<(SourceId, Part)>) -> rusqlite::Result<()> {
+    let mut names = Names::read(transaction)?;
+    let mut row = transaction.prepare_cached(
+        "insert into parts(source, record, part, role, tool, files, model, at, labels, repeat, cut_bytes, offset, length)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+    )?;
+    let mut words = transaction.prepare_cached("insert into words(rowid, split, whole) values (?1, ?2, ?3)")?;
+    for (source, part) in parts {
+        let (tool, files, model) =
+            (names.id(part.tool.as_deref())?, names.id(part.files.as_deref())?, names.id(part.model.as_deref())?);
+        let (offset, length) = part.span.map(|(offset, length)| (offset as i64, length)).unzip();
+        row.execute(params![
+            source.0,
+            part.record,
+            part.part,
+            part.role as i64,
+            tool,
+            files,
+            model,
+            part.at,
+            part.labels.bits(),
+            part.repeat as i64,
+            part.cut_bytes as i64,
+            offset,
+            length,
+        ])?;
+        words.execute(params![transaction.last_insert_rowid(), part.words, part.wholes])?;
+    }
+    Ok(())
+}
+
+/// Changes the labels of records that stand elsewhere now.
+fn move_records(transaction: &Transaction<'_>, source: SourceId, growth: &Growth) -> rusqlite::Result<()> {
+    let sql = "update parts set labels = (labels & ~?3) | ?4 where source = ?1 and record = ?2";
+    let mut labels = transaction.prepare_cached(sql)?;
+    for (record, standing) in &growth.moved {
+        labels.execute(params![source.0, record, labels_by_place().bits(), standing.bits()])?;
+    }
+    Ok(())
 }
 
 /// Forgets what is known of records that have grown. Returns how many bytes of them were not indexed.
@@ -137,13 +171,19 @@ struct Names<'t> {
 }
 
 impl Names<'_> {
+    fn read<'t>(transaction: &'t Transaction<'t>) -> rusqlite::Result<Names<'t>> {
+        let mut statement = transaction.prepare_cached("select name, id from names")?;
+        let known = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+        Ok(Names { transaction, known })
+    }
+
     fn id(&mut self, name: Option<&str>) -> rusqlite::Result<Option<i64>> {
         let Some(name) = name else { return Ok(None) };
         if let Some(id) = self.known.get(name) {
             return Ok(Some(*id));
         }
-        let sql = "insert into names(name) values (?1) on conflict(name) do update set name = name returning id";
-        let id = self.transaction.prepare_cached(sql)?.query_row([name], |row| row.get(0))?;
+        self.transaction.prepare_cached("insert into names(name) values (?1)")?.execute([name])?;
+        let id = self.transaction.last_insert_rowid();
         self.known.insert(name.to_owned(), id);
         Ok(Some(id))
     }

@@ -68,6 +68,7 @@ impl Dialect for ClaudeCode {
             bridged_gap_ms: Some(BRIDGED_GAP_MS),
             result_order: ResultOrder::AsReceived,
             has_foreign_summaries: true,
+            appends_only: true,
             title_mark: Some("-title\""),
             ..Traits::new(RepeatedId::LastWins)
         }

@@ -56,6 +56,7 @@ impl Dialect for Codex {
         Traits {
             result_order: ResultOrder::AsReceived,
             title_mark: Some("thread_name_updated"),
+            appends_only: true,
             ..Traits::new(RepeatedId::Distinct)
         }
     }

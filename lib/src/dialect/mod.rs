@@ -201,6 +201,8 @@ pub struct Traits {
     pub has_ids_in_names: bool,
     /// A file may hold summaries of other sessions in its folder, which are their titles.
     pub has_foreign_summaries: bool,
+    /// The agent only ever appends to the files of a session, or replaces them whole: a second name of a file keeps what it was.
+    pub appends_only: bool,
 }
 
 impl Traits {
@@ -213,6 +215,7 @@ impl Traits {
             result_order: ResultOrder::AsCalled,
             has_ids_in_names: true,
             has_foreign_summaries: false,
+            appends_only: false,
         }
     }
 }

@@ -54,6 +54,7 @@ impl Dialect for QwenCode {
     fn traits(&self) -> Traits {
         Traits {
             title_mark: Some("custom_title"),
+            appends_only: true,
             result_order: ResultOrder::FirstRecordThenMissing,
             ..Traits::new(RepeatedId::Join)
         }

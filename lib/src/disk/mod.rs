@@ -50,6 +50,10 @@ pub(crate) trait Disk: Send + Sync {
     fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
         claim(self, from, to)
     }
+    /// Gives a file a second name. Fails if that is taken. A simulated disk has no hard links.
+    fn link(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
     /// Removes a file.
     fn unlink(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty folder. A simulated disk may keep it.
@@ -210,6 +214,10 @@ impl Disk for Real {
             // Not every file system has hard links.
             Err(_) => claim(self, from, to),
         }
+    }
+
+    fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::hard_link(from, to)
     }
 
     fn unlink(&self, path: &Path) -> io::Result<()> {

@@ -23,7 +23,7 @@ pub enum Links {
 }
 
 /// Opens a regular file for reading. The metadata is that of the open file.
-pub(crate) fn open(path: &Path, links: Links) -> Result<(File, Metadata)> {
+pub fn open(path: &Path, links: Links) -> Result<(File, Metadata)> {
     let there = match links {
         Links::Follow => fs::metadata(path),
         Links::Refuse => fs::symlink_metadata(path),

@@ -185,6 +185,11 @@ impl<'s> RecordRef<'s> {
         self.entry().place
     }
 
+    /// Whether it has no other fragment, and is in the first file.
+    pub fn is_one_piece(self) -> bool {
+        self.place().file == 0 && !self.session.derived.tree.fragments.contains_key(&self.node)
+    }
+
     /// The places of all its fragments.
     pub(crate) fn places(self) -> impl Iterator<Item = Place> {
         let entries = self.session.derived.tree.entries_of(self.node);

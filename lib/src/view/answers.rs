@@ -88,6 +88,9 @@ pub struct SessionRow {
     /// The session that it was forked from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<SessionId>,
+    /// Whether its agent has deleted it, and a copy was kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
     /// How many issues there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue_count: Option<u64>,

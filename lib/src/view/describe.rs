@@ -84,6 +84,7 @@ impl Session {
             parent_session: parent.map(|(session, _)| SessionId::from(session)),
             parent_call: parent.and_then(|(_, call)| call.map(str::to_owned)),
             forked_from: self.forked_from().map(SessionId::from),
+            kept: self.source.kept_from().is_some(),
             issue_count: self.whole().then_some(self.issue_count()),
             cwd: self.cwd().map(str::to_owned),
             summaries: self.summaries(),

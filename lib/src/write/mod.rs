@@ -10,11 +10,13 @@ pub(crate) mod undo;
 
 pub mod blobs;
 pub mod clean_copy;
+mod kept;
 pub(crate) mod copy;
 mod private_file;
 mod redaction_key;
 
 pub use fork::{Fork, Forked};
+pub use kept::{Kept, KeptNow};
 pub use private_file::replace_private_file;
 pub use recorder::{Answer, Delta, Durability, Entry, Options, Recorder, Report, Saved, Warning, Watched, steps};
 pub use redaction_key::{known_redaction_key, redaction_key};

@@ -42,6 +42,7 @@ use crate::session::read::source::Source;
 pub(crate) use belongings::belongings;
 pub use empty::FinishedDeletions;
 use empty::is_being_deleted;
+pub(crate) use moving::tree;
 use moving::{is_copied, move_all, remove_incomplete, remove_tree};
 pub use origin::{MovedFile, Origin};
 use origin::{ORIGIN, ORIGIN_LIMIT_BYTES, is_one_name, name_in_trash, read_origin, safe_name};

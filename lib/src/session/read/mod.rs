@@ -18,5 +18,6 @@ pub mod sanitize;
 pub(crate) mod tail;
 pub(crate) mod base;
 pub(crate) mod checkpoint;
+pub(crate) mod kept;
 
 pub use parser::VALUE_LIMIT_BYTES;

@@ -52,6 +52,8 @@ pub struct Source {
     pub key: Option<String>,
     /// Its rows, once the database was queried.
     pub(crate) rows: Option<SessionRows>,
+    /// Where its agent had it, if this is a copy that was kept. See `kept.rs`.
+    pub(crate) kept_from: Option<PathBuf>,
 }
 
 /// A file beside a log that is there and cannot be read.
@@ -112,7 +114,13 @@ impl Source {
 
     pub(crate) fn new(dialect: &'static dyn Dialect, path: PathBuf, layout: Layout) -> Source {
         let (earlier, copies, index_title, unreadable_index) = (Vec::new(), Vec::new(), None, None);
-        Source { dialect, path, layout, earlier, copies, index_title, unreadable_index, key: None, rows: None }
+        let (key, rows, kept_from) = (None, None, None);
+        Source { dialect, path, layout, earlier, copies, index_title, unreadable_index, key, rows, kept_from }
+    }
+
+    /// Where its agent had it, if this is a copy that was kept.
+    pub fn kept_from(&self) -> Option<&Path> {
+        self.kept_from.as_deref()
     }
 
     /// The folder of the layout that the file is in, if it is in a store.

@@ -16,6 +16,7 @@ use crate::model::home::Home;
 use crate::model::project::Projects;
 use crate::redact::Redactor;
 use crate::session::read::detect;
+use crate::session::read::kept::{self, KeptStore};
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::{Source, each};
 use crate::view::answers::SessionRow;
@@ -50,7 +51,53 @@ impl Places {
             let of_file = || detect::of_file(file, &self.home);
             return each(self.dialect.map_or_else(of_file, Ok).and_then(|dialect| Source::in_file(dialect, file)));
         }
-        Source::walk_all(&self.layouts())
+        let mut sources = Source::walk_all(&self.layouts());
+        let kept = self.kept_where(|store| store.generation == 1);
+        if !kept.is_empty() {
+            // What has moved within its store is still there.
+            let there: HashSet<(&str, String)> =
+                sources.iter().flatten().map(|source| (source.dialect.name(), source.name())).collect();
+            let is_gone = |kept: &Source| {
+                !kept.kept_from().is_some_and(Path::exists) && !there.contains(&(kept.dialect.name(), kept.name()))
+            };
+            let gone: Vec<Source> = kept.into_iter().filter(is_gone).collect();
+            sources.extend(gone.into_iter().map(Ok));
+        }
+        sources
+    }
+
+    /// Kept copies of what agents have rewritten since: they have the ids of sessions that are there.
+    pub fn older_generations(&self) -> Vec<Source> {
+        self.kept_where(|store| store.generation > 1)
+    }
+
+    /// Kept copies of a session, the newest first.
+    pub fn kept_copies(&self, source: &Source) -> Vec<Source> {
+        let original = source.kept_from().unwrap_or(&source.path);
+        let at = Source::file(source.dialect, original);
+        let Some((root, store)) = self.kept_root().zip(at.store()) else { return Vec::new() };
+        let Ok(below) = original.strip_prefix(&store) else { return Vec::new() };
+        KeptStore::generations(&root, source.dialect, &store)
+            .map(|kept| kept.folder.join(below))
+            .filter(|path| path.is_file())
+            .map(|path| Source { kept_from: Some(original.to_path_buf()), ..Source::file(source.dialect, &path) })
+            .collect()
+    }
+
+    /// The folder of kept copies; a store that was named has none.
+    fn kept_root(&self) -> Option<PathBuf> {
+        let root = kept::root(&self.home);
+        Some(root).filter(|root| self.store.is_none() && root.is_absolute() && root.is_dir())
+    }
+
+    fn kept_where(&self, is_wanted: impl Fn(&KeptStore) -> bool) -> Vec<Source> {
+        let Some(root) = self.kept_root() else { return Vec::new() };
+        let dialects = self.dialect.map_or_else(|| dialect::all().to_vec(), |dialect| vec![dialect]);
+        let of_dialect = |dialect: &'static dyn Dialect| {
+            let stores = kept::stores(&root, dialect).into_iter().filter(&is_wanted);
+            stores.flat_map(|store| store.sources(dialect)).collect::<Vec<_>>()
+        };
+        dialects.into_iter().flat_map(of_dialect).collect()
     }
 
     /// The sessions with exactly this id.

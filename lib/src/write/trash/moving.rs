@@ -88,7 +88,7 @@ fn rename_to_free(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// A folder and everything in it, each folder before its content; or a single file. Fails for links and devices.
-pub(super) fn tree(root: &Path) -> Result<Vec<(PathBuf, bool)>> {
+pub(crate) fn tree(root: &Path) -> Result<Vec<(PathBuf, bool)>> {
     let (mut found, mut next) = (Vec::new(), vec![root.to_path_buf()]);
     while let Some(path) = next.pop() {
         let kind = fs::symlink_metadata(&path).at(&path)?.file_type();
