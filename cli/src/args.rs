@@ -17,6 +17,7 @@ use crate::commands::{
     history::HistoryArgs,
     import::ImportArgs,
     index::IndexArgs,
+    keep::KeepArgs,
     list::ListArgs,
     new::NewArgs,
     record::RecordArgs,
@@ -87,6 +88,7 @@ pub(crate) enum Command {
     Trash(TrashArgs),
     Import(ImportArgs),
     Index(IndexArgs),
+    Keep(KeepArgs),
     Doctor(DoctorArgs),
     Redact(RedactArgs),
     Config(ConfigArgs),
@@ -113,6 +115,7 @@ impl Command {
             | Command::Trash(_)
             | Command::Import(_) => true,
             Command::Redact(args) => args.is_in_place(),
+            Command::Keep(args) => args.writes(),
             Command::List(_)
             | Command::Search(_)
             | Command::Index(_)

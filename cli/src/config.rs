@@ -43,6 +43,8 @@ pub(crate) const KEYS: &[Key] = &[
     Key { name: "pager", default: "$PAGER, else less", kind: ValueKind::Text },
     Key { name: "list.limit", default: "no limit", kind: ValueKind::Count { least: 1 } },
     Key { name: "tail.last", default: "4", kind: ValueKind::Count { least: 0 } },
+    Key { name: "keep", default: "false", kind: ValueKind::YesOrNo },
+    Key { name: "exclude", default: "none", kind: ValueKind::Texts },
     Key { name: "redact.allow", default: "none", kind: ValueKind::Texts },
     Key { name: "redact.files", default: "none", kind: ValueKind::Texts },
     Key { name: "redact.env", default: "*KEY*, *TOKEN*, *SECRET*, *PASSWORD*, *PASSWD*", kind: ValueKind::Texts },
@@ -117,6 +119,11 @@ impl Config {
 
     pub(crate) fn tail_last(&self) -> Option<usize> {
         self.count("tail.last")
+    }
+
+    /// Whether copies of other agents' sessions are kept.
+    pub(crate) fn is_keeping(&self) -> bool {
+        self.get("keep").and_then(Value::as_bool).unwrap_or(false)
     }
 
     /// The strings of a list.

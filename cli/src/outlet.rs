@@ -41,6 +41,7 @@ impl Outlet {
             Command::List(_)
             | Command::Search(_)
             | Command::Index(_)
+            | Command::Keep(_)
             | Command::Show(_)
             | Command::Tree(_)
             | Command::Tail(_)

@@ -1,6 +1,7 @@
 //! The one answerer of questions over all sessions. With an index it reads only what has changed; without one, or when the index
 //! cannot be used, it reads the sessions themselves.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
@@ -23,6 +24,8 @@ pub struct Archive {
     pub(crate) places: Places,
     pub(crate) now: Timestamp,
     pub(crate) index: Option<Box<dyn Index>>,
+    /// Nothing below these folders enters the index.
+    excluded: Vec<PathBuf>,
     /// What was not as it should be with the index.
     problems: Vec<Error>,
 }
@@ -30,13 +33,45 @@ pub struct Archive {
 impl Archive {
     /// Reads the sessions themselves.
     pub fn new(places: Places, now: Timestamp) -> Archive {
-        Archive { places, now, index: None, problems: Vec::new() }
+        Archive { places, now, index: None, excluded: Vec::new(), problems: Vec::new() }
     }
 
     /// Keeps what it learns in an index, and asks it first. Whatever is in an index is masked, so the answers are.
     pub fn with_index(places: Places, now: Timestamp, index: Box<dyn Index>, mask: Arc<Redactor>) -> Archive {
         let places = Places { mask: Some(mask), ..places };
-        Archive { places, now, index: Some(index), problems: Vec::new() }
+        Archive { places, now, index: Some(index), excluded: Vec::new(), problems: Vec::new() }
+    }
+
+    /// Sessions below these folders, and of projects there, never enter the index: they are read each time.
+    pub fn excluding(self, excluded: Vec<PathBuf>) -> Archive {
+        Archive { excluded, ..self }
+    }
+
+    /// Whether a session may enter the index; `cwd` is where it was recorded, if that is known.
+    pub(crate) fn is_excluded(&self, source: &Source, cwd: Option<&str>) -> bool {
+        let is_below = |path: &Path| self.excluded.iter().any(|folder| path.starts_with(folder));
+        is_below(&source.path)
+            || source.kept_from().is_some_and(is_below)
+            || cwd.is_some_and(|cwd| is_below(Path::new(cwd)))
+    }
+
+    /// The same for a session of which nothing is known: looks at the beginning of its file.
+    pub(crate) fn is_unknown_excluded(&self, source: &Source) -> bool {
+        if self.excluded.is_empty() || self.is_excluded(source, None) {
+            return !self.excluded.is_empty();
+        }
+        let reading = ReadOptions { mask: self.places.mask.as_ref(), ..ReadOptions::plain(self.now) };
+        let row = listing::row(source, &reading, listing::Depth::Ends);
+        row.is_ok_and(|row| self.is_excluded(source, row.cwd.as_deref()))
+    }
+
+    /// The sessions that are not known as they are now: all of them without an index.
+    pub fn changed<'s>(&mut self, sources: &'s [Source]) -> Vec<&'s Source> {
+        let known = self.known();
+        let is_known = |source: &&Source| {
+            known.get(&Place::of(source)).is_some_and(|known| known.holds(source.stamp(), Depth::Ends))
+        };
+        sources.iter().filter(|source| !is_known(source)).collect()
     }
 
     /// Where it looks for sessions.
@@ -220,6 +255,9 @@ impl Archive {
         let learned = |(row, source): &(SessionRow, Source)| {
             let place = Place::of(source);
             let stamp = stamps.get(&place).copied().flatten()?;
+            if self.is_excluded(source, row.cwd.as_deref()) {
+                return None;
+            }
             let depth = if listing::is_known_whole(row) { depth.max(Depth::Whole) } else { depth };
             Some(Learned { place, stamp, depth, card: Card::new(row), texts: Texts::Unread, bookmark: None })
         };

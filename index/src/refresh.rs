@@ -61,6 +61,9 @@ impl Archive {
         let changed: Vec<&Source> = sources.iter().filter(|source| !is_known(source)).collect();
         let mut pending: Vec<Pending> = changed
             .into_iter()
+            .filter(|source| known.contains_key(&Place::of(source)) || !self.is_unknown_excluded(source))
+            .collect::<Vec<_>>()
+            .into_iter()
             .map(|source| {
                 let known = known.get(&Place::of(source)).filter(|known| known.depth >= depth);
                 self.pending_one(source, known)

@@ -9,6 +9,7 @@ use scrollback_index::{Archive, Depth, Pending, Refreshed};
 use serde_json::json;
 
 use crate::args::Global;
+use crate::commands::keep;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::plural;
@@ -48,6 +49,7 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
             failure.hint(format!("{}; run `scrollback --demo search tide` to try it", scope::searched(&places)))
         );
     }
+    keep::keep_all(sources.iter(), ctx)?;
     let mut archive = archive::open(places, &sources, global, ctx)?;
     if args.rebuild {
         archive.clear();

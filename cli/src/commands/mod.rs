@@ -10,6 +10,7 @@ pub(crate) mod fork;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod index;
+pub(crate) mod keep;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod new;
@@ -80,6 +81,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Rename(args)) => rename::run(args, &cli.global, ctx),
         Some(Command::Remove(args)) => remove::run(args, &cli.global, ctx),
         Some(Command::Trash(args)) => trash::run(args, &cli.global, ctx),
+        Some(Command::Keep(args)) => keep::run(args, &cli.global, ctx),
         Some(Command::Doctor(args)) => doctor::run(args, &cli.global, ctx),
         Some(Command::Redact(args)) => redact::run(args, &cli.global, ctx),
         Some(Command::Config(args)) => config::run(args, ctx),

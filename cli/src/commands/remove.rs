@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use scrollback::session::Source;
-use scrollback::view::find::SessionName;
+use scrollback::session::{ReadOptions, Session, Source};
+use scrollback::view::find::{Places, SessionName};
 use scrollback::write::{Removed, Warning};
 use serde::Serialize;
 
@@ -13,8 +13,8 @@ use super::{FOUND_PROBLEMS, trash};
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::session::warnings;
 use crate::session::writable::{Done, Writable};
+use crate::session::{scope, warnings};
 use crate::terminal::clean;
 
 /// Move sessions to the trash
@@ -66,11 +66,12 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         let failure = Failure::new(FailureKind::Usage, format!("#{record} is a record; only sessions can be removed"));
         return Err(failure.hint("run `scrollback rewind` to continue from an earlier record"));
     }
+    let places = scope::places(global, ctx)?;
     let mut known = HashSet::new();
     found.retain(|writable| known.insert(writable.source.path.clone()));
     let mut failed = false;
     for writable in found {
-        match remove(&writable, &known, ctx) {
+        match remove(&writable, &known, &places, ctx) {
             Ok(one) => removed.push(one),
             Err(failure) if args.sessions.len() == 1 => return Err(failure),
             Err(failure) => {
@@ -99,7 +100,12 @@ fn finished(removed: Removed, ctx: &mut Ctx) -> Result<RemovedSession, Failure> 
 }
 
 /// Moves one session to the trash; `removed` are the files of all that are removed.
-fn remove(writable: &Writable, removed: &HashSet<PathBuf>, ctx: &mut Ctx) -> Result<RemovedSession, Failure> {
+fn remove(
+    writable: &Writable,
+    removed: &HashSet<PathBuf>,
+    places: &Places,
+    ctx: &mut Ctx,
+) -> Result<RemovedSession, Failure> {
     let data = ctx.check_home(ctx.home.data(), "XDG_DATA_HOME or SCROLLBACK_HOME")?;
     let trash = writable.trash(&data)?;
     if trash.is_in_use(&writable.session) {
@@ -114,7 +120,13 @@ fn remove(writable: &Writable, removed: &HashSet<PathBuf>, ctx: &mut Ctx) -> Res
         let what = format!("sessions that begin in {} lose their beginning: {listed}{more}", writable.id());
         ctx.caution("dependents", &what)?;
     }
+    let copies = places.kept_copies(&writable.source);
     let removed = trash.remove(&writable.session)?;
+    // Else the session would be back in the next list.
+    for copy in copies.into_iter().filter(|copy| copy.path != writable.source.path) {
+        let copy = Session::open(&copy, &ReadOptions::plain(ctx.now))?;
+        trash.remove(&copy)?;
+    }
     if !ctx.json {
         ctx.line(&format!("moved {} to the trash", clean::line(&writable.id())))?;
         ctx.note(&format!("Run `scrollback trash restore {}` to undo.", removed.id))?;

@@ -26,13 +26,23 @@ pub(crate) fn open(places: Places, sources: &[Source], global: &Global, ctx: &mu
             if let Some(aside) = index.set_aside() {
                 ctx.note(&format!("{}: this was no index and is now {}", path.display(), aside.display()))?;
             }
-            Ok(Archive::with_index(places, ctx.now, Box::new(index), mask))
+            Ok(Archive::with_index(places, ctx.now, Box::new(index), mask).excluding(excluded(ctx)))
         }
         Err(error) => {
             warn(&error, ctx)?;
             Ok(without)
         }
     }
+}
+
+/// The folders that the config file excludes; `~` is the home directory.
+pub(crate) fn excluded(ctx: &Ctx) -> Vec<PathBuf> {
+    let folder = |text: String| match text.strip_prefix("~/") {
+        Some(below) => ctx.home.dir.join(below),
+        None if text == "~" => ctx.home.dir.clone(),
+        None => ctx.home.cwd.join(text),
+    };
+    ctx.config.texts("exclude").into_iter().map(folder).collect()
 }
 
 /// Where the index of this user is; `None` without a home directory.

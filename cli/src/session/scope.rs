@@ -13,6 +13,7 @@ use scrollback::view::listing::Depth;
 use scrollback_index::Archive;
 
 use crate::args::Global;
+use crate::commands::keep;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::short_ids::ShortIds;
@@ -42,6 +43,10 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
     let (places, scope) = (places(global, ctx)?, scope(global, ctx)?);
     let (sources, mut unreadable) = readable(places.sources(), ctx)?;
     let mut archive = archive::open(places.clone(), &sources, global, ctx)?;
+    if ctx.config.is_keeping() && global.store.is_none() {
+        let changed: Vec<Source> = archive.changed(&sources).into_iter().cloned().collect();
+        keep::keep_all(changed.iter(), ctx)?;
+    }
     let progress = progress(ctx, sources.len() as u64, depth);
     let listing = archive.describe(sources, depth, &|| progress.inc(1));
     progress.finish_and_clear();

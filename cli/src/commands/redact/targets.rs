@@ -70,6 +70,18 @@ pub(super) fn find(
         has_failed |= unreadable > 0;
         targets.extend(found);
     }
+    // What was kept of a session has the same secrets.
+    let places = scope::places(global, ctx)?;
+    let copies: Vec<Target> = targets
+        .iter()
+        .filter_map(|target| match target {
+            Target::Session(source) if source.key.is_none() => Some(places.kept_copies(source)),
+            Target::Session(_) | Target::File(_) | Target::Bytes { .. } => None,
+        })
+        .flatten()
+        .map(|copy| Target::Session(Box::new(copy)))
+        .collect();
+    targets.extend(copies);
     let mut known = HashSet::new();
     targets.retain(|target| match target {
         Target::Session(source) => known.insert((source.path.clone(), source.key.clone())),
