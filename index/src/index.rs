@@ -182,6 +182,9 @@ pub trait Index {
     /// Whether any part has this word.
     fn has_word(&self, word: &str) -> Result<bool>;
 
+    /// The digest of every part, by session, record and number.
+    fn digests(&self) -> Result<HashMap<(SourceId, u32, u32), u64>>;
+
     /// Forgets everything.
     fn clear(&mut self) -> Result<()>;
 

@@ -23,6 +23,6 @@ pub use card::{Card, Depth};
 pub use error::{Error, Result};
 pub use index::{Bookmark, CutRecord, Growth, Index, Known, Learned, Match, Place, SourceId, Texts};
 pub use part::Part;
-pub use refresh::{Pending, Refreshed};
+pub use refresh::{Pending, Refreshed, Verified};
 pub use snippet::Piece;
 pub use sqlite::SqliteIndex;

@@ -2,7 +2,7 @@
 
 use scrollback::session::{RecordRef, Session};
 use scrollback::view::texts::{SearchText, SearchTexts, Standing, TextRole};
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::query::{Label, Labels};
 use crate::words::{WordKind, each_word};
@@ -39,6 +39,36 @@ pub struct Part {
     pub words: String,
     /// The words that were split at capital letters, whole.
     pub wholes: String,
+}
+
+impl Part {
+    /// A number that is another one if anything of the part is: of its row and of its words.
+    pub(crate) fn digest(&self) -> u64 {
+        let columns = [(&self.words, 0), (&self.wholes, 1)];
+        let words = columns.into_iter().flat_map(|(text, column)| {
+            text.split_ascii_whitespace()
+                .enumerate()
+                .map(move |(at, word)| word_digest(word, column, at as i64))
+        });
+        let files = self.files.as_deref();
+        let row =
+            row_digest(self.role as i64, [self.tool.as_deref(), files, self.model.as_deref()], self.at, self.labels);
+        words.fold(row, u64::wrapping_add)
+    }
+}
+
+/// What a word adds to the digest of its part: where it stands counts, but not when it is added.
+pub(crate) fn word_digest(word: &str, column: i64, at: i64) -> u64 {
+    let mut digest = Xxh3::new();
+    digest.update(word.as_bytes());
+    digest.update(&column.to_le_bytes());
+    digest.update(&at.to_le_bytes());
+    digest.digest()
+}
+
+/// What the row of a part adds to its digest.
+pub(crate) fn row_digest(role: i64, names: [Option<&str>; 3], at: Option<i64>, labels: Labels) -> u64 {
+    xxh3_64(format!("{role} {names:?} {at:?} {}", labels.bits()).as_bytes())
 }
 
 /// Calls `add` for each part of these records.

@@ -103,17 +103,9 @@ impl Query {
         })
     }
 
-    /// Words that every document has that matches; there may be more.
-    pub(crate) fn needed_words(&self) -> Vec<&str> {
-        let sides = match &self.expr {
-            Expr::And(sides) => sides.as_slice(),
-            expr => std::slice::from_ref(expr),
-        };
-        let terms = sides.iter().filter_map(|side| match side {
-            Expr::Term(term) => Some(term),
-            _ => None,
-        });
-        terms.flat_map(|term| &term.words).map(String::as_str).collect()
+    /// Whether a text could match that has certain words: fast to ask of its bytes, before it is read. `has` may say yes too often.
+    pub(crate) fn could_match(&self, has: &dyn Fn(&str) -> bool) -> bool {
+        self.expr.could_match(has)
     }
 
     /// The regular expressions that are wanted, not excluded.

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use hashbrown::HashSet;
+use rayon::prelude::*;
 use scrollback::session::Resumed;
 use scrollback::view::texts::SearchTexts;
 use scrollback::{Error as ReadError, ReadOptions, Session, Source};
@@ -31,6 +33,21 @@ pub struct Refreshed {
     pub unreadable: Vec<ReadError>,
     /// Whether it was stopped before the end; the next one continues.
     pub is_stopped: bool,
+}
+
+/// What a comparison of the index with the sessions found.
+#[derive(Debug, Default)]
+pub struct Verified {
+    /// How many sessions were compared: those whose text is known as it is now.
+    pub sessions: usize,
+    /// How many parts they have.
+    pub parts: usize,
+    /// Sessions of which the index says something else.
+    pub wrong: Vec<Source>,
+    /// Rows and words of no session.
+    pub left_over: usize,
+    /// What could not be read.
+    pub unreadable: Vec<ReadError>,
 }
 
 /// A session whose text is to be read.
@@ -161,6 +178,55 @@ impl Archive {
         });
         refreshed.is_stopped = is_stopped.into_inner();
         refreshed
+    }
+
+    /// Compares the index with the sessions that it knows as they are now: what it should have is derived from them again. `on_read` is
+    /// called as in [`Archive::read_texts`].
+    pub fn verify(&mut self, sources: &[Source], on_read: &(dyn Fn(u64) -> bool + Sync)) -> Verified {
+        let mut verified = Verified::default();
+        let known = self.known();
+        let Some(mut digests) = self.ask(|index| index.digests()) else { return verified };
+        let checked: Vec<(&Source, Known)> = sources
+            .iter()
+            .filter_map(|source| Some((source, *known.get(&Place::of(source))?)))
+            .filter(|(source, known)| known.holds(source.stamp(), Depth::Text))
+            .collect();
+        let reader = self.reader();
+        let expected: Vec<_> = checked
+            .par_iter()
+            .map(|(source, known)| {
+                let session = reader.session(source, None)?;
+                let (mut texts, mut parts) = (SearchTexts::new(&session), Vec::new());
+                let everything = known.depth == Depth::Everything;
+                each_part(&mut texts, session.records(), everything, |part| {
+                    parts.push((part.record, part.part, part.digest()));
+                })?;
+                on_read(session.size_bytes()?);
+                scrollback::Result::Ok(parts)
+            })
+            .collect();
+        for ((source, known), expected) in checked.iter().zip(expected) {
+            match expected {
+                Ok(parts) => {
+                    verified.sessions += 1;
+                    verified.parts += parts.len();
+                    let mut is_right = true;
+                    for (record, part, digest) in parts {
+                        is_right &= digests.remove(&(known.id, record, part)) == Some(digest);
+                    }
+                    // What is left over is of no part.
+                    let before = digests.len();
+                    digests.retain(|(id, _, _), _| *id != known.id);
+                    if !is_right || digests.len() != before {
+                        verified.wrong.push((*source).clone());
+                    }
+                }
+                Err(error) => verified.unreadable.push(error),
+            }
+        }
+        let of_known: HashSet<SourceId> = known.values().map(|known| known.id).collect();
+        verified.left_over = digests.keys().filter(|(id, _, _)| !of_known.contains(id)).count();
+        verified
     }
 
     /// Forgets sessions whose files are gone.

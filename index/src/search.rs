@@ -16,6 +16,7 @@ use memchr::memmem;
 use rayon::prelude::*;
 use scrollback::Source;
 use scrollback::model::regular_file::{self, Links};
+use scrollback::redact::Redactor;
 use scrollback::session::{RecordRef, Session};
 use scrollback::view::SessionRow;
 use scrollback::view::texts::{SearchText, SearchTexts};
@@ -34,6 +35,9 @@ const MATCHES: usize = 5_000;
 
 /// How many long tool outputs are read beyond what is indexed of them, in bytes, before an answer is late.
 const CUT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// A larger file is not looked at as a whole before it is read as a session.
+const LOOKED_AT_BYTES: u64 = 256 * 1024 * 1024;
 
 /// Stands for the title in the place of a record.
 const TITLE: u32 = u32::MAX;
@@ -174,10 +178,11 @@ impl Archive {
         for record in self.ask(|index| index.cut_records(&sources))? {
             records.entry(record.source).or_default().push(record);
         }
-        let needed = query.needed_words();
+        let mask = self.places.mask.clone();
+        let look = Look { query, mask: mask.as_deref() };
         let candidates: Vec<(&Asked<'_>, Vec<CutRecord>)> = cut
             .par_iter()
-            .filter_map(|(asked, known)| Some((asked, cut_candidates(asked.source, records.get(&known.id)?, &needed))))
+            .filter_map(|(asked, known)| Some((asked, look.candidates(asked.source, records.get(&known.id)?))))
             .filter(|(_, records)| !records.is_empty())
             .collect();
         let candidate_bytes: u64 = candidates
@@ -215,7 +220,11 @@ impl Archive {
         answer: &mut Answer,
     ) -> Vec<Found> {
         let reader = self.reader();
+        let look = Look { query, mask: self.places.mask.as_deref() };
         let scan = |asked: &Asked<'_>| {
+            if !look.at_file(asked.source) {
+                return Ok(Vec::new());
+            }
             let session = reader.session(asked.source, None)?;
             scan(query, asked, &session, session.records(), &is_asked)
         };
@@ -250,14 +259,46 @@ fn collected(scanned: Vec<Scanned>, answer: &mut Answer) -> Vec<Found> {
     found
 }
 
-/// The records that could have all these words: a look at their bytes costs a fraction of reading them as a session does.
-fn cut_candidates(source: &Source, records: &[CutRecord], words: &[&str]) -> Vec<CutRecord> {
-    let Ok((file, _)) = regular_file::open(&source.path, Links::Follow) else { return records.to_vec() };
-    let may_match = |record: &&CutRecord| {
-        let bytes = record.span.and_then(|(offset, length)| read_at(&file, offset, length));
-        bytes.is_none_or(|bytes| may_have(bytes, words))
-    };
-    records.iter().filter(may_match).copied().collect()
+/// A look at bytes before they are read as a session, which costs many times as much: whether something in them could match.
+#[derive(Clone, Copy)]
+struct Look<'q> {
+    query: &'q Query,
+    mask: Option<&'q Redactor>,
+}
+
+impl Look<'_> {
+    /// The records that could match.
+    fn candidates(self, source: &Source, records: &[CutRecord]) -> Vec<CutRecord> {
+        let Ok((file, _)) = regular_file::open(&source.path, Links::Follow) else { return records.to_vec() };
+        let may_match = |record: &&CutRecord| {
+            let bytes = record.span.and_then(|(offset, length)| read_at(&file, offset, length));
+            bytes.is_none_or(|bytes| self.may_match(bytes))
+        };
+        records.iter().filter(may_match).copied().collect()
+    }
+
+    /// Whether anything in a file could match. Titles and the like in other files are not text.
+    fn at_file(self, source: &Source) -> bool {
+        let is_one_file = source.key.is_none() && !source.has_further_files();
+        let bytes =
+            is_one_file.then(|| regular_file::read(&source.path, LOOKED_AT_BYTES, Links::Follow).ok()).flatten();
+        bytes.is_none_or(|bytes| self.may_match(bytes))
+    }
+
+    fn may_match(self, mut bytes: Vec<u8>) -> bool {
+        // What is compressed, or has letters written in escapes, cannot be seen.
+        if bytes.first() != Some(&b'{') || has_escaped_letters(&bytes) {
+            return true;
+        }
+        if bytes.is_ascii() {
+            bytes.make_ascii_lowercase();
+        } else {
+            bytes = fold(&String::from_utf8_lossy(&bytes)).into_bytes();
+        }
+        let is_written_by_mask = |word: &str| self.mask.is_some_and(|mask| mask.may_write(word));
+        self.query
+            .could_match(&|word| memmem::find(&bytes, word.as_bytes()).is_some() || is_written_by_mask(word))
+    }
 }
 
 fn read_at(file: &File, offset: u64, length: u32) -> Option<Vec<u8>> {
@@ -265,21 +306,6 @@ fn read_at(file: &File, offset: u64, length: u32) -> Option<Vec<u8>> {
     file.seek(SeekFrom::Start(offset)).ok()?;
     let mut bytes = vec![0; length as usize];
     file.read_exact(&mut bytes).ok().map(|()| bytes)
-}
-
-/// Whether words could be in some JSON.
-fn may_have(mut bytes: Vec<u8>, words: &[&str]) -> bool {
-    // What is compressed, or has letters written in escapes, cannot be seen.
-    let is_plain = bytes.first() == Some(&b'{') && !has_escaped_letters(&bytes);
-    if !is_plain {
-        return true;
-    }
-    if bytes.is_ascii() {
-        bytes.make_ascii_lowercase();
-        return words.iter().all(|word| memmem::find(&bytes, word.as_bytes()).is_some());
-    }
-    let folded = fold(&String::from_utf8_lossy(&bytes));
-    words.iter().all(|word| memmem::find(folded.as_bytes(), word.as_bytes()).is_some())
 }
 
 /// Whether `\\u` stands for more than control characters, as those of a terminal's colours.

@@ -15,6 +15,7 @@ use scrollback::session::READING_VERSION;
 use crate::card::{Card, Depth};
 use crate::error::{Error, Result};
 use crate::index::{Bookmark, CutRecord, Index, Known, Learned, Match, Place, SourceId};
+use crate::part::{row_digest, word_digest};
 use crate::query::{Labels, Query};
 use crate::words::fold;
 
@@ -177,6 +178,38 @@ impl SqliteIndex {
         rows.collect()
     }
 
+    fn read_digests(&self) -> rusqlite::Result<HashMap<(SourceId, u32, u32), u64>> {
+        let mut words: HashMap<i64, u64> = HashMap::new();
+        // The table is only a way to look, and of this connection.
+        self.connection
+            .execute_batch("create virtual table if not exists temp.postings using fts5vocab(main, words, instance)")?;
+        let mut postings = self.connection.prepare("select term, doc, col, offset from temp.postings")?;
+        let mut rows = postings.query([])?;
+        while let Some(row) = rows.next()? {
+            let column = i64::from(row.get_ref(2)?.as_str()? == "whole");
+            let digest = word_digest(row.get_ref(0)?.as_str()?, column, row.get(3)?);
+            let sum = words.entry(row.get(1)?).or_default();
+            *sum = sum.wrapping_add(digest);
+        }
+        let sql = "select p.id, p.source, p.record, p.part, p.role, t.name, f.name, m.name, p.at, p.labels from parts p
+            left join names t on t.id = p.tool left join names f on f.id = p.files left join names m on m.id = p.model";
+        let mut parts = self.connection.prepare(sql)?;
+        let mut rows = parts.query([])?;
+        let mut digests = HashMap::new();
+        while let Some(row) = rows.next()? {
+            let name = |at: usize| row.get_ref(at)?.as_str_or_null().map_err(rusqlite::Error::from);
+            let names = [name(5)?, name(6)?, name(7)?];
+            let own = row_digest(row.get(4)?, names, row.get(8)?, Labels::from_bits(row.get(9)?));
+            let digest = own.wrapping_add(words.remove(&row.get::<_, i64>(0)?).unwrap_or_default());
+            digests.insert((SourceId(row.get(1)?), row.get(2)?, row.get(3)?), digest);
+        }
+        // Words of no part.
+        for (row, digest) in words {
+            digests.insert((SourceId(-row), 0, 0), digest);
+        }
+        Ok(digests)
+    }
+
     /// Whether these are all sessions that have text: then none needs to be excluded.
     fn is_every_source(&self, sources: &[SourceId]) -> rusqlite::Result<bool> {
         let mut statement = self.connection.prepare_cached("select count(*) from sources where depth >= ?1")?;
@@ -266,6 +299,10 @@ impl Index for SqliteIndex {
             statement.exists([word])
         };
         read().map_err(|error| self.error(error))
+    }
+
+    fn digests(&self) -> Result<HashMap<(SourceId, u32, u32), u64>> {
+        self.read_digests().map_err(|error| self.error(error))
     }
 
     fn clear(&mut self) -> Result<()> {

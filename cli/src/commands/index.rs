@@ -1,13 +1,17 @@
 //! `index`: reads what has changed into the index, so that `list` and `search` answer at once.
 
+use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use scrollback_index::{Archive, Depth, Pending, Refreshed};
+use scrollback::session::Source;
+use scrollback::view::stream::{Wake, Watch, WatchBy};
+use scrollback_index::{Archive, Depth, Pending, Refreshed, Verified};
 use serde_json::json;
 
+use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::commands::keep;
 use crate::ctx::Ctx;
@@ -29,12 +33,19 @@ pub(crate) struct IndexArgs {
     /// Index all of long tool outputs, not only the first 4 KB
     #[arg(long)]
     everything: bool,
+    /// Compare what the index has with the sessions themselves, and change nothing; exits with 1 if they differ
+    #[arg(long, conflicts_with_all = ["rebuild", "everything", "watch"])]
+    verify: bool,
+    /// Continue: read what is appended as soon as it is written, until Ctrl-C
+    #[arg(long, conflicts_with = "rebuild")]
+    watch: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   scrollback index
-  scrollback index --rebuild --everything";
+  scrollback index --rebuild --everything
+  scrollback index --verify";
 
 pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     if ctx.demo || global.store.is_some() || ctx.is_not_redacting() {
@@ -51,6 +62,9 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     }
     keep::keep_all(sources.iter(), ctx)?;
     let mut archive = archive::open(places, &sources, global, ctx)?;
+    if args.verify {
+        return verify(&mut archive, &sources, ctx);
+    }
     if args.rebuild {
         archive.clear();
     }
@@ -74,26 +88,111 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
             "path": path.map(|path| path.display().to_string()), "sizeBytes": bytes, "read": read, "unchanged": known,
             "forgotten": forgotten, "unreadable": unreadable, "stopped": is_stopped,
         }))?;
-        return Ok(ExitCode::SUCCESS);
+    } else {
+        report(read, known, forgotten, is_stopped, ctx)?;
     }
+    if args.watch && !is_stopped {
+        watch(&mut archive, depth, ctx)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn report(read: usize, known: usize, forgotten: usize, is_stopped: bool, ctx: &mut Ctx) -> Result<(), Failure> {
     let gone = if forgotten > 0 { format!(", {} gone", plural(forgotten as u64, "session")) } else { String::new() };
     ctx.line(&format!("Indexed {}; {known} unchanged{gone}.", plural(read as u64, "session")))?;
     if is_stopped {
         ctx.note("Stopped; run `scrollback index` to continue.")?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+/// Compares the index with the sessions.
+fn verify(archive: &mut Archive, sources: &[Source], ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let bar = bar(
+        "verifying",
+        sources.iter().filter_map(|source| source.path.metadata().ok()).map(|file| file.len()).sum(),
+        ctx,
+    );
+    let Verified { sessions, parts, wrong, left_over, unreadable } = archive.verify(sources, &|bytes| {
+        bar.inc(bytes);
+        true
+    });
+    bar.finish_and_clear();
+    archive::warn_about_index(archive, ctx)?;
+    for error in unreadable {
+        ctx.warn(&error.into())?;
+    }
+    let is_right = wrong.is_empty() && left_over == 0;
+    if ctx.json {
+        let wrong: Vec<String> = wrong.iter().map(|source| source.path.display().to_string()).collect();
+        ctx.print_json(&json!({"sessions": sessions, "parts": parts, "wrong": wrong, "leftOver": left_over}))?;
+    } else {
+        for source in &wrong {
+            ctx.line(&format!("{}: the index says something else", source.path.display()))?;
+        }
+        let parts = plural(parts as u64, "part");
+        ctx.line(&format!(
+            "Compared {} with {parts}: {}.",
+            plural(sessions as u64, "session"),
+            match (wrong.len(), left_over) {
+                (0, 0) => "all as they should be".to_owned(),
+                (0, rows) => format!("{} of no session", plural(rows as u64, "row")),
+                (wrong, _) => format!("{} wrong", plural(wrong as u64, "session")),
+            }
+        ))?;
+        if !is_right {
+            ctx.note("Run `scrollback index --rebuild`: the index is only a cache.")?;
+        }
+    }
+    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::from(FOUND_PROBLEMS) })
+}
+
+/// Reads what is appended as soon as it is written, until somebody stops it.
+fn watch(archive: &mut Archive, depth: Depth, ctx: &mut Ctx) -> Result<(), Failure> {
+    let mut watch = Watch::new(WatchBy::Events);
+    let interrupter = watch.interrupter();
+    drop(on_interrupt(move || interrupter.interrupt()));
+    ctx.note("Watching; press Ctrl-C to stop.")?;
+    loop {
+        archive.places().roots().iter().for_each(|root| watch.folder(root));
+        if watch.wait() == Wake::Interrupted {
+            return Ok(());
+        }
+        let sources: Vec<Source> = archive.places().sources().into_iter().flatten().collect();
+        let changed: Vec<Source> = archive.changed(&sources).into_iter().cloned().collect();
+        keep::keep_all(changed.iter(), ctx)?;
+        let pending = archive.pending(&sources, depth);
+        let Refreshed { read, unreadable, .. } = archive.read_texts(pending, depth, &|_| true);
+        let forgotten = archive.forget_missing();
+        for error in unreadable {
+            ctx.warn(&error.into())?;
+        }
+        archive::warn_about_index(archive, ctx)?;
+        if !archive.has_index() {
+            return Err(Failure::new(FailureKind::Io, "the index cannot be used").hint("see the warning above"));
+        }
+        if (read > 0 || forgotten > 0) && !ctx.json {
+            report(read, sources.len() - read, forgotten, false, ctx)?;
+            ctx.out.flush()?;
+        }
+    }
+}
+
+/// A progress bar over bytes, for a person at a terminal.
+fn bar(doing: &str, bytes: u64, ctx: &Ctx) -> ProgressBar {
+    /// Less is done before a bar is seen.
+    const WORTH_A_BAR: u64 = 8 * 1024 * 1024;
+    let bar = if ctx.err_on_terminal && bytes > WORTH_A_BAR { ProgressBar::new(bytes) } else { ProgressBar::hidden() };
+    let template = format!("{doing} {{bar:30}} {{bytes}} of {{total_bytes}}, {{bytes_per_sec}}, {{eta}} left");
+    bar.with_style(ProgressStyle::with_template(&template).unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
 
 /// Reads sessions into the index behind a progress bar. Ctrl-C stops it after the sessions that are being read.
 pub(crate) fn refresh(archive: &mut Archive, pending: Vec<Pending>, depth: Depth, ctx: &Ctx) -> Refreshed {
-    /// Less is done before a bar is seen.
-    const WORTH_A_BAR: u64 = 8 * 1024 * 1024;
     /// More leaves many small pieces of an index behind.
     const WORTH_OPTIMIZING: u64 = 64 * 1024 * 1024;
     let bytes = pending.iter().map(|pending| pending.bytes).sum();
-    let bar = if ctx.err_on_terminal && bytes > WORTH_A_BAR { ProgressBar::new(bytes) } else { ProgressBar::hidden() };
-    let style = ProgressStyle::with_template("indexing {bar:30} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let bar = bar("indexing", bytes, ctx);
     let is_stopped = Arc::new(AtomicBool::new(false));
     let stop = is_stopped.clone();
     // Without a handler, Ctrl-C ends the program, and what was stored stays.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use scrollback::model::regular_file::{self, Links};
 use scrollback::session::Source;
+use scrollback::view::SessionRow;
 use scrollback::view::find::SessionName;
 use scrollback::write::{Kept, KeptNow, replace_private_file};
 use serde_json::json;
@@ -117,6 +118,21 @@ pub(crate) fn keep_all<'s>(sources: impl Iterator<Item = &'s Source>, ctx: &mut 
         ctx.caution("keep", &format!("{} could not be kept", plural(counts.failed as u64, "session")))?;
     }
     Ok(counts)
+}
+
+/// What to say, once, to somebody whose sessions will be deleted.
+pub(crate) fn mention(rows: &[SessionRow], global: &Global, ctx: &Ctx) -> Option<String> {
+    let is_concerned = !ctx.demo
+        && global.store.is_none()
+        && ctx.config.get("keep").is_none()
+        && rows.iter().any(|row| row.dialect == "claude-code");
+    let mark = ctx.home.cache().join("keep-mentioned");
+    if !is_concerned || !mark.is_absolute() || mark.exists() {
+        return None;
+    }
+    // If it cannot be remembered that it was said, it is not said.
+    replace_private_file(&mark, b"", Links::Refuse, &ctx.host()).ok()?;
+    Some("Claude Code deletes sessions after 30 days; run `scrollback keep on` to keep them.".to_owned())
 }
 
 fn on(timer: bool, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {

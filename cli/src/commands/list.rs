@@ -16,7 +16,7 @@ use scrollback::view::find::{Places, Unsupported, unsupported};
 use scrollback::view::listing::{self, Depth};
 use scrollback_index::query::Query;
 
-use super::{FOUND_PROBLEMS, search};
+use super::{FOUND_PROBLEMS, keep, search};
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind, use_a_path};
@@ -118,7 +118,8 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     } else if ctx.json {
         ctx.print_json(&rows)?;
     } else {
-        let notes = notes(&found, &rows, left_out, aside.len(), global, ctx);
+        let mut notes = notes(&found, &rows, left_out, aside.len(), global, ctx);
+        notes.extend(keep::mention(&rows, global, ctx));
         let table = if rows.is_empty() { String::new() } else { table(&rows, &found.ids, ctx) };
         print(&table, &notes, ctx)?;
     }

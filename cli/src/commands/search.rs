@@ -1,9 +1,11 @@
 //! `search`: finds words in all sessions, grouped by session.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use scrollback::model::SessionId;
 use scrollback::view::listing::Depth as ListDepth;
 use scrollback::view::texts::TextRole;
 use scrollback_index::query::{Query, QueryError};
@@ -71,6 +73,7 @@ pub(crate) fn run(args: &SearchArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let typed = args.query.join(" ");
     let query = Query::parse(&typed, ctx.now, &ctx.zone).map_err(|error| invalid(&typed, &error))?;
     let mut found = scope::found(global, ctx, ListDepth::Ends)?;
+    add_older_generations(&mut found);
     let sources: Vec<_> = found.rows.iter().map(|(_, source)| source.clone()).collect();
     let pending = found.archive.pending(&sources, Depth::Text);
     let is_small = pending.iter().map(|pending| pending.bytes).sum::<u64>() <= INDEXED_FIRST_BYTES;
@@ -111,6 +114,18 @@ pub(crate) fn run(args: &SearchArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         (true, true) => Ok(ExitCode::from(FOUND_PROBLEMS)),
         (true, false) => Err(nothing(&typed, &answer, found.hidden)),
     }
+}
+
+/// What an agent has rewritten since is found under the same id, where the session itself is in scope.
+fn add_older_generations(found: &mut scope::Found) {
+    let older = found.archive.places().older_generations();
+    if older.is_empty() {
+        return;
+    }
+    let ids: HashSet<SessionId> = found.rows.iter().map(|(row, _)| row.id.clone()).collect();
+    let mut older = found.archive.describe(older, ListDepth::Ends, &|| {}).sessions;
+    older.retain(|(row, _)| ids.contains(&row.id));
+    found.rows.extend(older);
 }
 
 /// What is wrong with a question, and where.

@@ -170,6 +170,16 @@ impl Expr {
             Expr::Not(excluded) => !excluded.matches(words, text, facts),
         }
     }
+
+    /// The same of a text of which only the words are known.
+    pub(super) fn could_match(&self, has: &dyn Fn(&str) -> bool) -> bool {
+        match self {
+            Expr::Term(term) => term.words.iter().all(|word| has(word)),
+            Expr::And(sides) => sides.iter().all(|side| side.could_match(has)),
+            Expr::Or(sides) => sides.iter().any(|side| side.could_match(has)),
+            Expr::Regex(_) | Expr::Filter(_) | Expr::Not(_) => true,
+        }
+    }
 }
 
 impl Filter {

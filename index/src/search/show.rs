@@ -90,7 +90,10 @@ fn joined(found: Vec<Found>, scope: &[(SessionRow, Source)]) -> (Vec<Found>, Has
         let first = copies[0].session;
         let (own, others): (Vec<Found>, Vec<Found>) = copies.into_iter().partition(|one| one.session == first);
         kept.extend(own);
-        let mut ids: Vec<SessionId> = others.iter().map(|one| scope[one.session].0.id.clone()).collect();
+        // An older generation of a session has its id.
+        let own_id = &scope[first].0.id;
+        let ids = others.iter().map(|one| &scope[one.session].0.id).filter(|id| *id != own_id);
+        let mut ids: Vec<SessionId> = ids.cloned().collect();
         ids.dedup();
         if !ids.is_empty() {
             repeats.insert(repeat, ids);

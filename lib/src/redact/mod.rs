@@ -64,6 +64,21 @@ use user_rules::UserRules;
 /// Changes with every change of the rules: what an older set let through, a newer one may mask.
 pub const RULES_VERSION: u32 = 3;
 
+/// What a placeholder says that no rule of the table is called.
+const OTHER_KINDS: &[&str] = &[
+    "redacted",
+    "card",
+    "iban",
+    "masked-value",
+    "file",
+    "password",
+    "credential",
+    "token",
+    "api-key",
+    "secret",
+    "cookie",
+];
+
 /// How often what remains of a text with secrets is looked at again; once nearly always says that nothing is left.
 const MORE_LOOKS: usize = 4;
 
@@ -226,6 +241,14 @@ impl Redactor {
             None => out.push_str("[REDACTED]"),
         }
         out
+    }
+
+    /// Whether a placeholder could have this word in it, in lower case: a masked text can have words that the text did not have.
+    pub fn may_write(&self, word: &str) -> bool {
+        let is_hash = word.len() >= 2 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let Some((engine, _)) = self.engine() else { return true };
+        let names = kinds::all().map(|kind| kind.name).chain(engine.users.names()).chain(OTHER_KINDS.iter().copied());
+        is_hash || names.flat_map(|name| name.split('-')).any(|piece| piece.starts_with(word))
     }
 
     /// A number that is another one when other texts are masked: what was derived from masked text is then out of date. The

@@ -35,6 +35,10 @@ impl UserRules {
         self.rules.is_empty()
     }
 
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|rule| rule.name.as_str())
+    }
+
     pub(super) fn allows(&self, secret: &str) -> bool {
         self.allow.iter().any(|allow| allow.is_match(secret))
     }

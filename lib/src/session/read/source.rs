@@ -118,6 +118,11 @@ impl Source {
         Source { dialect, path, layout, earlier, copies, index_title, unreadable_index, key, rows, kept_from }
     }
 
+    /// Whether the session has files beside its log that are read with it.
+    pub fn has_further_files(&self) -> bool {
+        !self.earlier.is_empty() || !self.layout.companions.is_empty()
+    }
+
     /// Where its agent had it, if this is a copy that was kept.
     pub fn kept_from(&self) -> Option<&Path> {
         self.kept_from.as_deref()
