@@ -13,6 +13,7 @@ use scrollback::redact::Redactor;
 use scrollback::session::ReadOptions;
 use scrollback::view::find::SessionName;
 use scrollback::view::secrets::{self, FileRole, FileSecrets, SecretFile};
+use scrollback::write::Kept;
 use scrollback::write::clean_copy::{self, CleanedFile, Cleaning};
 use serde_json::Value;
 
@@ -285,6 +286,13 @@ fn print_file(file: &FileSecrets, ctx: &mut Ctx) -> Result<(), Failure> {
 fn clean_all(scans: &mut [Scan], args: &RedactArgs, redactor: &Redactor, ctx: &mut Ctx) -> Result<bool, Failure> {
     let host = ctx.host();
     ctx.check_home(ctx.home.data(), "XDG_DATA_HOME or SCROLLBACK_HOME")?;
+    // A kept copy may be a second name of the agent's file, which would keep the secrets.
+    let kept = Kept::open(&ctx.home, host.clone());
+    for scan in scans.iter() {
+        if let Target::Session(source) = &scan.target {
+            kept.separate(source)?;
+        }
+    }
     let mut wanted = Vec::new();
     for scan in scans.iter_mut().filter(|scan| scan.has_findings()) {
         let files = files_to_clean(scan, redactor)?;

@@ -153,6 +153,21 @@ impl Kept {
         generation(number)
     }
 
+    /// Makes files of their own of a copy's files that are second names of the agent's, so that one can change without the other.
+    pub fn separate(&self, kept: &Source) -> Result<()> {
+        let Some((original, folder)) = kept.kept_from().zip(kept.store()) else { return Ok(()) };
+        let Some(store) = Source::file(kept.dialect, original).store() else { return Ok(()) };
+        for belonging in belongings(kept).into_iter().filter(|path| self.disk.exists(path)) {
+            for (copy, is_folder) in tree(&belonging)? {
+                let Ok(below) = copy.strip_prefix(&folder) else { continue };
+                if !is_folder && self.disk.is_same_file(&copy, &store.join(below)) {
+                    self.place(&copy, &copy, false)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Puts a kept session back where its agent finds it: as new files, because agents delete by age. Fails if one is there.
     pub fn restore(&self, kept: &Source) -> Result<PathBuf> {
         let no_copy = || Error::NoSession(Some(kept.name()));

@@ -1,0 +1,179 @@
+//! `keep`: what agents delete or rewrite stays.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use support::TestEnv;
+
+const ID: &str = "3f8a0000-0000-4000-8000-000000000001";
+
+/// A home with one session of Claude Code that changed one file.
+struct Agent {
+    env: TestEnv,
+}
+
+impl Agent {
+    fn new() -> Agent {
+        let agent = Agent { env: TestEnv::new() };
+        fs::create_dir_all(agent.log().parent().unwrap()).unwrap();
+        fs::write(agent.log(), line("u1", "When is high water?") + &line("u2", "And low water?")).unwrap();
+        fs::create_dir_all(agent.backups()).unwrap();
+        fs::write(agent.backups().join("0a1b@v1"), "before\n").unwrap();
+        agent
+    }
+
+    fn log(&self) -> PathBuf {
+        self.env.home().join(".claude/projects/-work-tide").join(format!("{ID}.jsonl"))
+    }
+
+    fn backups(&self) -> PathBuf {
+        self.env.home().join(".claude/file-history").join(ID)
+    }
+
+    fn run(&self, args: &[&str]) -> support::Ran {
+        self.env.run(args)
+    }
+
+    fn listed(&self) -> serde_json::Value {
+        self.run(&["list", "--all", "--full", "--json"]).json()
+    }
+
+    /// A path that was printed.
+    fn real_path(&self, printed: &str) -> PathBuf {
+        printed.replace("$HOME", &self.env.home().to_string_lossy()).into()
+    }
+
+    /// Deletes everything, as Claude Code does after 30 days.
+    fn sweep(&self) {
+        fs::remove_file(self.log()).unwrap();
+        fs::remove_dir_all(self.backups()).unwrap();
+    }
+}
+
+fn line(id: &str, text: &str) -> String {
+    let line = serde_json::json!({
+        "type": "user", "uuid": id, "parentUuid": null, "sessionId": ID, "timestamp": "2026-11-14T10:00:00.000Z",
+        "cwd": "/work/tide", "version": "2.1.0", "message": {"role": "user", "content": text},
+    });
+    format!("{line}\n")
+}
+
+#[test]
+fn a_session_that_its_agent_deletes_stays_and_can_be_given_back() {
+    let agent = Agent::new();
+    let before = agent.listed();
+    let on = agent.run(&["keep", "on"]);
+    assert!(on.out.starts_with("Keeping 1 session in ") && on.code == 0, "{}", on.all());
+    assert_eq!(agent.listed(), before, "a copy is no second session");
+    fs::write(agent.log(), fs::read_to_string(agent.log()).unwrap() + &line("u3", "Thanks, ferryman.")).unwrap();
+    agent.run(&["list", "--all"]);
+    let log = fs::read(agent.log()).unwrap();
+    agent.sweep();
+
+    let after = agent.listed();
+    assert_eq!((after[0]["id"].as_str(), after[0]["kept"].as_bool()), (Some(ID), Some(true)));
+    assert_eq!(after[0]["recordCount"], 3);
+    assert_eq!(fs::read(agent.real_path(after[0]["path"].as_str().unwrap())).unwrap(), log);
+    assert!(agent.run(&["show", ID]).out.contains("ferryman"));
+    let found = agent.run(&["search", "ferryman", "--all", "--json"]).json();
+    assert_eq!((found[0]["session"]["id"].as_str(), found[0]["session"]["kept"].as_bool()), (Some(ID), Some(true)));
+    let status = agent.run(&["keep", "status", "--json"]).json();
+    assert_eq!((status["keep"].as_bool(), &status["onlyKept"]), (Some(true), &serde_json::json!([ID])));
+
+    let restored = agent.run(&["keep", "restore", &ID[..8]]);
+    assert_eq!(restored.code, 0, "{}", restored.all());
+    assert_eq!(fs::read(agent.log()).unwrap(), log);
+    assert_eq!(fs::read_to_string(agent.backups().join("0a1b@v1")).unwrap(), "before\n");
+    assert_eq!(agent.listed()[0].get("kept"), None);
+    let again = agent.run(&["keep", "restore", &ID[..8]]);
+    assert_eq!(again.code, 2, "{}", again.all());
+    assert!(agent.run(&["keep", "off"]).code == 0 && agent.listed().as_array().unwrap().len() == 1);
+}
+
+#[test]
+fn a_session_that_its_agent_rewrites_keeps_what_it_was() {
+    let agent = Agent::new();
+    agent.run(&["keep", "on"]);
+    let new = agent.log().with_extension("new");
+    fs::write(&new, line("n1", "Only the ebb is left.")).unwrap();
+    fs::rename(&new, agent.log()).unwrap();
+    assert_eq!(agent.listed().as_array().unwrap().len(), 1);
+    for question in ["ebb", "\"low water\""] {
+        let found = agent.run(&["search", question, "--all", "--json"]).json();
+        assert_eq!(found[0]["session"]["id"], ID, "{question}");
+        assert_eq!(found.as_array().unwrap().len(), 1, "{question}");
+    }
+    // What was rewritten twice has two older generations.
+    fs::write(&new, line("n2", "Only the moon is left.")).unwrap();
+    fs::rename(&new, agent.log()).unwrap();
+    agent.listed();
+    for question in ["ebb", "moon", "\"low water\""] {
+        assert_eq!(agent.run(&["search", question, "--all"]).code, 0, "{question}");
+    }
+    assert_eq!(agent.run(&["keep", "status", "--json"]).json()["olderGenerations"], 2);
+}
+
+#[test]
+fn removing_and_masking_reach_the_copies() {
+    let key =
+        concat!("sk-ant-", "api03-Zx7Qp2Lm9Vt4Rk8Wd3Yb6Nc1Hf5Js0GaTeUiOpAsDfGhJkLzXcVbNmQwErTyUiOpAsDfGhJkLzXcVb-AAAA");
+    let agent = Agent::new();
+    fs::write(agent.log(), line("u1", &format!("my key is {key}"))).unwrap();
+    agent.run(&["keep", "on"]);
+    let masked = agent.run(&["redact", ID, "--in-place", "--yes"]);
+    assert_eq!(masked.code, 0, "{}", masked.all());
+    let leaks = |agent: &Agent| {
+        let found = std::process::Command::new("grep").args(["-rl", key]).arg(agent.env.home()).output().unwrap();
+        String::from_utf8(found.stdout).unwrap()
+    };
+    assert_eq!(leaks(&agent), "");
+    let removed = agent.run(&["remove", ID]);
+    assert_eq!(removed.code, 0, "{}", removed.all());
+    assert_eq!(agent.run(&["list", "--all", "--json"]).json(), serde_json::json!([]));
+    agent.run(&["trash", "empty", "--yes"]);
+    let left = std::process::Command::new("grep").args(["-rl", "my key"]).arg(agent.env.home()).output().unwrap();
+    assert_eq!(String::from_utf8(left.stdout).unwrap(), "");
+}
+
+#[test]
+fn nothing_is_kept_until_somebody_says_so_and_a_list_says_it_once() {
+    let agent = Agent::new();
+    let first = agent.run(&["list", "--all"]);
+    assert!(first.err.contains("run `scrollback keep on` to keep them"), "{}", first.err);
+    assert!(!agent.run(&["list", "--all"]).err.contains("keep on"));
+    agent.sweep();
+    assert_eq!(agent.listed(), serde_json::json!([]));
+    let status = agent.run(&["keep", "status"]);
+    assert!(status.out.starts_with("keep is off"), "{}", status.all());
+}
+
+#[test]
+fn what_is_excluded_is_read_but_neither_indexed_nor_lost() {
+    let agent = Agent::new();
+    agent.run(&["config", "set", "exclude", "/work/tide"]);
+    agent.run(&["index"]);
+    assert_eq!(agent.run(&["search", "\"high water\"", "--all"]).code, 0);
+    let index = agent.run(&["index", "--json"]).json();
+    let words = fs::read(agent.real_path(index["path"].as_str().unwrap())).unwrap();
+    assert!(!String::from_utf8_lossy(&words).contains("water"));
+    assert_eq!(agent.listed().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_index_is_compared_with_the_sessions() {
+    let agent = Agent::new();
+    let path = agent.real_path(agent.run(&["index", "--json"]).json()["path"].as_str().unwrap());
+    let right = agent.run(&["index", "--verify", "--json"]);
+    assert_eq!((right.code, right.json()["sessions"].as_u64(), right.json()["parts"].as_u64()), (0, Some(1), Some(2)));
+    let database = rusqlite::Connection::open(&path).unwrap();
+    for change in ["update parts set role = 3 where record = 0", "delete from words where rowid = 2"] {
+        database.execute_batch(&format!("begin; {change}; commit")).unwrap();
+        let wrong = agent.run(&["index", "--verify", "--json"]);
+        assert_eq!((wrong.code, wrong.json()["wrong"].as_array().unwrap().len()), (1, 1), "{change}");
+        agent.run(&["index", "--rebuild"]);
+        assert_eq!(agent.run(&["index", "--verify"]).code, 0);
+    }
+}
