@@ -141,6 +141,7 @@ fn removing_and_masking_reach_the_copies() {
 #[test]
 fn nothing_is_kept_until_somebody_says_so_and_a_list_says_it_once() {
     let agent = Agent::new();
+    fs::remove_file(agent.env.home().join(".cache/scrollback/keep-mentioned")).unwrap();
     let first = agent.run(&["list", "--all"]);
     assert!(first.err.contains("run `scrollback keep on` to keep them"), "{}", first.err);
     assert!(!agent.run(&["list", "--all"]).err.contains("keep on"));

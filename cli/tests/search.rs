@@ -127,3 +127,37 @@ fn a_list_is_narrowed_and_sorted() {
     assert_eq!(ids(&["--sort", "size"]), ["s1", "tides"]);
     assert_eq!(env.run(&["list", "(water", "--all"]).code, 2);
 }
+
+/// The bytes that a command reads of a file, as strace sees it; `None` where nothing may be traced.
+#[cfg(target_os = "linux")]
+fn bytes_read(env: &TestEnv, file: &std::path::Path, args: &[&str]) -> Option<u64> {
+    let trace = env.work().join("trace");
+    let program = env!("CARGO_BIN_EXE_scrollback");
+    let options = ["-f", "-y", "-e", "trace=read,pread64,readv,preadv", "-o", trace.to_str().unwrap(), program];
+    let arguments: Vec<&str> = options.iter().chain(args).copied().collect();
+    let mut traced = env.with(std::process::Command::new("strace"), &arguments);
+    traced.output().ok().filter(|ran| ran.status.success())?;
+    let name = format!("/{}>", file.file_name().unwrap().to_str().unwrap());
+    let text = fs::read_to_string(trace).unwrap();
+    let of_file = text.lines().filter(|line| line.contains(&name));
+    Some(of_file.filter_map(|line| line.rsplit_once("= ")?.1.parse::<u64>().ok()).sum())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn of_a_session_that_grew_only_what_was_appended_is_read() {
+    let env = TestEnv::new();
+    let mut lines = line("user", "r0", None, "The first of many.");
+    for at in 1..2_000 {
+        let filler = "ebb and flood ".repeat(60);
+        lines += &line("assistant", &format!("r{at}"), Some(&format!("r{}", at - 1)), &filler);
+    }
+    let log = env.session("long", &lines);
+    env.run(&["index"]);
+    fs::write(&log, lines + &line("user", "last", Some("r1999"), "A lighthouse, at last.")).unwrap();
+    let length = fs::metadata(&log).unwrap().len();
+    let Some(read) = bytes_read(&env, &log, &["search", "lighthouse", "--all"]) else { return };
+    assert!(length > 1_000_000 && read > 0 && read < 64 * 1024, "{read} of {length} bytes");
+    let unchanged = bytes_read(&env, &log, &["list", "--all"]).unwrap();
+    assert_eq!(unchanged, 0, "nothing has changed");
+}

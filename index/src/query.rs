@@ -188,7 +188,7 @@ pub(crate) const ROLES: [&str; 4] = ["user", "assistant", "tool", "system"];
 
 /// The values of `is:`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Label {
+pub enum Label {
     /// A tool call that failed, or an error message.
     Error,
     /// What a model thought.

@@ -2,6 +2,7 @@
 //!
 //! The homes and sessions that it reads are written by `homes` and stay in the target folder.
 
+mod archive;
 mod peers;
 mod redact;
 
@@ -49,6 +50,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         typed / whole.seconds,
         whole.rss_mib
     );
+    archive::run(&home)?;
     history()?;
     stream()?;
     recording()?;

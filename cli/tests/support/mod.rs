@@ -34,6 +34,10 @@ impl TestEnv {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
         std::fs::create_dir_all(dir.path().join("desk")).unwrap();
+        // The one note that `list` prints only once.
+        let mentioned = dir.path().join("home/.cache/scrollback/keep-mentioned");
+        std::fs::create_dir_all(mentioned.parent().unwrap()).unwrap();
+        std::fs::write(mentioned, "").unwrap();
         TestEnv { dir }
     }
 
