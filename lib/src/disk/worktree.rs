@@ -19,7 +19,7 @@ use crate::model::error::{At, Error, Result};
 use crate::model::project_path::ProjectPath;
 
 /// What is at a path now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Found {
     Nothing,
     File {
@@ -35,25 +35,31 @@ pub(crate) enum Found {
 }
 
 /// Tells whether a file was changed since it was looked at, without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Stamp {
     pub(crate) length: u64,
     /// Of the file itself, and of its content and its permissions.
     pub(crate) identity: (u64, u64),
     pub(crate) modified: (i64, i64),
-    pub(crate) changed: (i64, i64),
+    /// Not of a file with several names: it changes when one of the others is restored.
+    pub(crate) changed: Option<(i64, i64)>,
+}
+
+impl PartialEq for Stamp {
+    fn eq(&self, other: &Stamp) -> bool {
+        let known = |stamp: &Stamp| (stamp.length, stamp.identity, stamp.modified);
+        known(self) == known(other) && self.changed.zip(other.changed).is_none_or(|(one, other)| one == other)
+    }
 }
 
 /// The files below one root: of a real project, or of a simulated one.
 pub(crate) trait Worktree: Send + Sync {
-    /// What is at a path. A link is never followed.
-    fn look(&self, path: &ProjectPath) -> io::Result<Found>;
+    /// Opens the folder that a path is in, to read. Whoever writes opens it again: it may have been moved out of the project.
+    fn folder_of(&self, path: &ProjectPath) -> io::Result<Box<dyn ProjectFolder + '_>>;
     /// The names in a folder.
     fn list(&self, folder: &ProjectPath) -> io::Result<Vec<String>>;
     /// Fails if nothing can be created or deleted in a folder; without one, in the root.
     fn check_writable(&self, folder: Option<&ProjectPath>) -> io::Result<()>;
-    /// Opens a regular file to read it.
-    fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read + '_>>;
     /// Creates a temporary file beside a path, with the content that `write` writes and these permissions, and makes it safe.
     fn stage(&self, path: &ProjectPath, id: &str, mode: Option<u32>, write: &mut WriteContent<'_>) -> Result<()>;
     /// The same, as a symbolic link.
@@ -72,6 +78,33 @@ pub(crate) trait Worktree: Send + Sync {
     fn sync_folder(&self, path: &ProjectPath) -> io::Result<()>;
     /// The file in words, for errors.
     fn name(&self, path: &ProjectPath) -> PathBuf;
+
+    /// What is at a path. A link is never followed.
+    fn look(&self, path: &ProjectPath) -> io::Result<Found> {
+        look_in(&self.folder_of(path), path)
+    }
+    /// Opens a regular file to read it.
+    fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read>> {
+        self.folder_of(path)?.open(path.parts().1)
+    }
+}
+
+/// An open folder of a project, whose files are read.
+pub(crate) trait ProjectFolder {
+    /// What has a name in it. A link is never followed.
+    fn look(&self, name: &str) -> io::Result<Found>;
+    /// Opens a regular file in it.
+    fn open(&self, name: &str) -> io::Result<Box<dyn Read>>;
+}
+
+/// What is at a path, given the folder that it is in, which may be missing.
+pub(crate) fn look_in(folder: &io::Result<Box<dyn ProjectFolder + '_>>, path: &ProjectPath) -> io::Result<Found> {
+    match folder {
+        Ok(folder) => folder.look(path.parts().1),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Found::Nothing),
+        Err(error) if is_not_a_folder(error) => Ok(Found::BelowFile),
+        Err(error) => Err(copied(error)),
+    }
 }
 
 /// Writes a content into a file.
@@ -129,23 +162,16 @@ impl RealTree {
     }
 }
 
-impl Worktree for RealTree {
-    fn look(&self, path: &ProjectPath) -> io::Result<Found> {
-        let folder = match self.folder(path) {
-            Ok(folder) => folder,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-            Err(error) if is_not_a_folder(&error) => return Ok(Found::BelowFile),
-            Err(error) => return Err(error),
-        };
-        let name = path.parts().1;
-        let metadata = match folder.symlink_metadata(name) {
+impl ProjectFolder for Folder<'_> {
+    fn look(&self, name: &str) -> io::Result<Found> {
+        let metadata = match self.symlink_metadata(name) {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
             Err(error) => return Err(error),
         };
         let kind = metadata.file_type();
         Ok(if kind.is_symlink() {
-            match folder.read_link_contents(name)?.to_str() {
+            match self.read_link_contents(name)?.to_str() {
                 Some(target) => Found::Link(target.to_owned()),
                 None => Found::Other("the target of the link is not UTF-8"),
             }
@@ -156,6 +182,21 @@ impl Worktree for RealTree {
         } else {
             Found::Other("it is a device, a socket or a pipe")
         })
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn Read>> {
+        let mut how = OpenOptions::new();
+        how.read(true).follow(FollowSymlinks::No);
+        without_waiting(&mut how);
+        let file = self.open_with(name, &how)?;
+        // Opened without waiting; a pipe that took the name since would give nothing.
+        if file.metadata()?.is_file() { Ok(Box::new(file)) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    }
+}
+
+impl Worktree for RealTree {
+    fn folder_of(&self, path: &ProjectPath) -> io::Result<Box<dyn ProjectFolder + '_>> {
+        Ok(Box::new(self.folder(path)?))
     }
 
     fn list(&self, folder: &ProjectPath) -> io::Result<Vec<String>> {
@@ -172,15 +213,6 @@ impl Worktree for RealTree {
             None => self.root.try_clone()?,
         };
         open.access(".", AccessType::Access(AccessModes { readable: false, writable: true, executable: true }))
-    }
-
-    fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read + '_>> {
-        let mut how = OpenOptions::new();
-        how.read(true).follow(FollowSymlinks::No);
-        without_waiting(&mut how);
-        let file = self.folder(path)?.open_with(path.parts().1, &how)?;
-        // Opened without waiting; a pipe that took the name since would give nothing.
-        if file.metadata()?.is_file() { Ok(Box::new(file)) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
     fn stage(&self, path: &ProjectPath, id: &str, mode: Option<u32>, write: &mut WriteContent<'_>) -> Result<()> {
@@ -242,12 +274,19 @@ impl Worktree for RealTree {
 
     fn sync_folder(&self, path: &ProjectPath) -> io::Result<()> {
         // The handle of the folder only names it; Windows has no such call and needs none.
-        if cfg!(unix) { self.folder(path)?.open(".")?.sync_all() } else { Ok(()) }
+        if cfg!(unix) { Dir::open(&*self.folder(path)?, ".")?.sync_all() } else { Ok(()) }
     }
 
     fn name(&self, path: &ProjectPath) -> PathBuf {
         path.below(&self.path)
     }
+}
+
+/// An error of the system once more, for the next file of the same folder.
+fn copied(error: &io::Error) -> io::Error {
+    error
+        .raw_os_error()
+        .map_or_else(|| io::Error::new(error.kind(), error.to_string()), io::Error::from_raw_os_error)
 }
 
 /// Whether a name in a path is something else than a folder: a link is not followed, which systems tell in two ways.
@@ -273,7 +312,7 @@ fn stamp_of(metadata: &Metadata) -> Stamp {
         length: metadata.len(),
         identity: (metadata.dev(), metadata.ino()),
         modified: (metadata.mtime(), metadata.mtime_nsec()),
-        changed: (metadata.ctime(), metadata.ctime_nsec()),
+        changed: (metadata.nlink() == 1).then(|| (metadata.ctime(), metadata.ctime_nsec())),
     }
 }
 
@@ -324,7 +363,7 @@ mod windows {
         let modified =
             metadata.modified().ok().and_then(|time| time.into_std().duration_since(std::time::UNIX_EPOCH).ok());
         let modified = modified.map_or((0, 0), |since| (since.as_secs() as i64, i64::from(since.subsec_nanos())));
-        Stamp { length: metadata.len(), identity: (0, 0), modified, changed: (0, 0) }
+        Stamp { length: metadata.len(), identity: (0, 0), modified, changed: None }
     }
 
     pub(super) fn without_waiting(_: &mut OpenOptions) {}

@@ -4,10 +4,10 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
-use zstd::zstd_safe::DCtx;
+use zstd::zstd_safe::{self, DCtx};
 
 use crate::model::error::{At, Error, Result};
 use crate::model::regular_file::{self, Links};
@@ -47,23 +47,34 @@ pub fn get(folder: &Path, name: &str) -> Result<Vec<u8>> {
 /// written is not the blob: only at its end is it known whether its bytes have its name.
 pub fn copy_to(folder: &Path, name: &str, to: &Path, writer: &mut dyn Write) -> Result<u64> {
     let path = path_of(folder, name)?;
-    let (packed, packed_bytes) = open_packed(&path)?;
+    let (mut packed, packed_bytes) = open_packed(&path)?;
     UNPACKER.with_borrow_mut(|unpacker| {
+        // A small blob is unpacked at once: most files of a project are small, and a plan checks all of them.
+        let small = if packed_bytes <= PIECE_BYTES as u64 { packed.fill_buf().at(&path)? } else { &[] };
+        if let Ok(Some(length)) = zstd_safe::get_frame_content_size(small)
+            && length <= PIECE_BYTES as u64
+            && small.len() as u64 == packed_bytes
+        {
+            let mut bytes = Vec::with_capacity(length as usize);
+            let unpacked = unpacker.decompress(&mut bytes, small);
+            unpacked.map_err(|code| io::Error::other(zstd_safe::get_error_name(code))).at(&path)?;
+            return copy_checked(&bytes[..], length, name, &path, to, writer);
+        }
         let blob = zstd::stream::Decoder::with_context(packed, unpacker);
-        copy_checked(blob, packed_bytes, name, &path, to, writer)
+        copy_checked(blob, packed_bytes.saturating_mul(4), name, &path, to, writer)
     })
 }
 
 fn copy_checked(
     mut blob: impl Read,
-    packed_bytes: u64,
+    likely_bytes: u64,
     name: &str,
     path: &Path,
     to: &Path,
     writer: &mut dyn Write,
 ) -> Result<u64> {
     // Filling a large piece with zeros takes longer than unpacking a small blob.
-    let piece_bytes = (packed_bytes as usize).saturating_mul(4).clamp(4096, PIECE_BYTES);
+    let piece_bytes = usize::try_from(likely_bytes).map_or(PIECE_BYTES, |bytes| bytes.clamp(4096, PIECE_BYTES));
     let (mut hasher, mut length, mut piece) = (blake3::Hasher::new(), 0, vec![0; piece_bytes]);
     loop {
         let read = match blob.read(&mut piece) {

@@ -180,7 +180,7 @@ impl FileHistory {
 
     /// What was at a path right after a record; `None` if the session did not touch it.
     pub fn version_after(&self, path: &ProjectPath, record: RecordRef<'_>) -> Option<KnownVersion> {
-        Some(self.paths.get(path)?.left_before(Moment::after(record)))
+        Some(self.paths.get(path)?.left_with_copy(Moment::after(record)))
     }
 
     /// What was at a path before the session; `None` if the session did not touch it.

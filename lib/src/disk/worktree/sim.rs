@@ -12,7 +12,7 @@ use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Found, Stamp, Worktree, WriteContent, staged_name};
+use super::{Found, ProjectFolder, Stamp, Worktree, WriteContent, staged_name};
 use crate::disk::sim::Random;
 use crate::model::error::{At, Result};
 use crate::model::project_path::ProjectPath;
@@ -204,23 +204,45 @@ impl SimTree {
     }
 }
 
-impl Worktree for SimTree {
-    fn look(&self, path: &ProjectPath) -> io::Result<Found> {
-        let state = match self.step(path) {
-            Ok(state) => state,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => return Ok(Found::BelowFile),
-            Err(error) => return Err(error),
-        };
-        Ok(match state.find(path.as_str()) {
+/// A folder that is opened, which is a step; what is read in it then is none.
+struct SimFolder<'t> {
+    tree: &'t SimTree,
+    folder: Option<ProjectPath>,
+}
+
+impl SimFolder<'_> {
+    fn path(&self, name: &str) -> String {
+        self.folder.as_ref().map_or_else(|| name.to_owned(), |folder| format!("{folder}/{name}"))
+    }
+}
+
+impl ProjectFolder for SimFolder<'_> {
+    fn look(&self, name: &str) -> io::Result<Found> {
+        Ok(match self.tree.state().find(&self.path(name)) {
             None => Found::Nothing,
             Some((Entry::Folder, _)) => Found::Folder,
             Some((Entry::Link(target), _)) => Found::Link(target.clone()),
             Some((Entry::File { content, mode }, number)) => {
                 let (length, identity) = (content.len() as u64, (0, *number));
-                Found::File { mode: Some(*mode), stamp: Stamp { length, identity, modified: (0, 0), changed: (0, 0) } }
+                Found::File { mode: Some(*mode), stamp: Stamp { length, identity, modified: (0, 0), changed: None } }
             }
         })
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn Read>> {
+        match self.tree.state().find(&self.path(name)) {
+            Some((Entry::File { mode, .. }, _)) if mode & 0o400 == 0 => Err(io::ErrorKind::PermissionDenied.into()),
+            Some((Entry::File { content, .. }, _)) => Ok(Box::new(Cursor::new(content.clone()))),
+            Some(_) => Err(io::ErrorKind::InvalidInput.into()),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+}
+
+impl Worktree for SimTree {
+    fn folder_of(&self, path: &ProjectPath) -> io::Result<Box<dyn ProjectFolder + '_>> {
+        drop(self.step(path)?);
+        Ok(Box::new(SimFolder { tree: self, folder: path.folder() }))
     }
 
     fn list(&self, folder: &ProjectPath) -> io::Result<Vec<String>> {
@@ -235,15 +257,6 @@ impl Worktree for SimTree {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         Ok(())
-    }
-
-    fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read + '_>> {
-        match self.step(path)?.find(path.as_str()) {
-            Some((Entry::File { mode, .. }, _)) if mode & 0o400 == 0 => Err(io::ErrorKind::PermissionDenied.into()),
-            Some((Entry::File { content, .. }, _)) => Ok(Box::new(Cursor::new(content.clone()))),
-            Some(_) => Err(io::ErrorKind::InvalidInput.into()),
-            None => Err(io::ErrorKind::NotFound.into()),
-        }
     }
 
     fn stage(&self, path: &ProjectPath, id: &str, mode: Option<u32>, write: &mut WriteContent<'_>) -> Result<()> {

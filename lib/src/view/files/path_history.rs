@@ -177,9 +177,14 @@ impl PathHistory {
     pub(crate) fn left_at(&self, moment: Moment) -> KnownVersion {
         let at = self.facts.partition_point(|fact| fact.moment < moment);
         match self.facts.get(at) {
-            Some(next) if next.is_restore => self.left_before(moment).map(|left| self.with_copy(left)),
+            Some(next) if next.is_restore => self.left_with_copy(moment),
             _ => self.before(moment),
         }
+    }
+
+    /// The same as [`PathHistory::left_before`], with a copy if there is one of that content from any moment.
+    pub(crate) fn left_with_copy(&self, moment: Moment) -> KnownVersion {
+        self.left_before(moment).map(|left| self.with_copy(left))
     }
 
     /// A version of which only the hash is known, with a copy of that content from another moment.

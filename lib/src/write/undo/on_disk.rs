@@ -1,9 +1,10 @@
 //! A file as it is on disk now, hashed when somebody asks.
 
 use std::cell::OnceCell;
-use std::io::{self, BufReader, Write};
+use std::io::{self, BufReader, Read, Write};
+use std::rc::Rc;
 
-use crate::disk::worktree::{Found, Worktree};
+use crate::disk::worktree::{Found, ProjectFolder, Worktree, look_in};
 use crate::model::error::{At, Result};
 use crate::model::hash::Hashing;
 use crate::model::project_path::ProjectPath;
@@ -14,6 +15,7 @@ use crate::view::files::{FileContent, FileVersion};
 pub(super) struct OnDisk<'t> {
     tree: &'t dyn Worktree,
     path: &'t ProjectPath,
+    folder: Rc<Opened<'t>>,
     pub(super) found: Found,
     /// What agents record.
     sha256: OnceCell<String>,
@@ -21,10 +23,35 @@ pub(super) struct OnDisk<'t> {
     blake3: OnceCell<String>,
 }
 
+type Opened<'t> = io::Result<Box<dyn ProjectFolder + 't>>;
+
+/// The folder that was opened last: most files of a plan are in the one of the file before.
+#[derive(Default)]
+pub(super) struct LastFolder<'t>(Option<(&'t str, Rc<Opened<'t>>)>);
+
+impl<'t> LastFolder<'t> {
+    fn of(&mut self, tree: &'t dyn Worktree, path: &'t ProjectPath) -> Rc<Opened<'t>> {
+        let folder = path.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
+        let known = self.0.take().filter(|(last, _)| *last == folder).map(|(_, opened)| opened);
+        let opened = known.unwrap_or_else(|| Rc::new(tree.folder_of(path)));
+        self.0 = Some((folder, opened.clone()));
+        opened
+    }
+}
+
 impl<'t> OnDisk<'t> {
     pub(super) fn look(tree: &'t dyn Worktree, path: &'t ProjectPath) -> Result<OnDisk<'t>> {
-        let found = tree.look(path).at(&tree.name(path))?;
-        Ok(OnDisk { tree, path, found, sha256: OnceCell::new(), blake3: OnceCell::new() })
+        OnDisk::look_from(&mut LastFolder::default(), tree, path)
+    }
+
+    pub(super) fn look_from(
+        last: &mut LastFolder<'t>,
+        tree: &'t dyn Worktree,
+        path: &'t ProjectPath,
+    ) -> Result<OnDisk<'t>> {
+        let folder = last.of(tree, path);
+        let found = look_in(&folder, path).at(&tree.name(path))?;
+        Ok(OnDisk { tree, path, folder, found, sha256: OnceCell::new(), blake3: OnceCell::new() })
     }
 
     /// Its kind and permissions; of its content nothing is known.
@@ -56,15 +83,29 @@ impl<'t> OnDisk<'t> {
         Ok(self.blake3.get_or_init(|| hasher.finalize().to_hex().to_string()))
     }
 
+    /// Fails if a regular file cannot be read. What was hashed was read.
+    pub(super) fn check_readable(&self) -> Result<()> {
+        match (&self.found, self.sha256.get().or(self.blake3.get())) {
+            (Found::File { .. }, None) => self.open().at(&self.tree.name(self.path)).map(drop),
+            _ => Ok(()),
+        }
+    }
+
+    fn open(&self) -> io::Result<Box<dyn Read>> {
+        match &*self.folder {
+            Ok(folder) => folder.open(self.path.parts().1),
+            Err(_) => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
     /// Writes the content of a regular file.
     pub(super) fn copy_to(&self, out: &mut dyn Write) -> Result<()> {
         let place = self.tree.name(self.path);
-        let file = self.tree.open(self.path).at(&place)?;
-        // A small file needs no large buffer, which is filled with zeros first.
+        let file = self.open().at(&place)?;
+        // A small file needs no large buffer. What is appended meanwhile is not read: applying finds another length then.
         let length = if let Found::File { stamp, .. } = &self.found { stamp.length } else { 0 };
-        let buffer_bytes =
-            usize::try_from(length).map_or(PIECE_BYTES, |length| length.saturating_add(1).min(PIECE_BYTES));
-        io::copy(&mut BufReader::with_capacity(buffer_bytes, file), out).at(&place).map(drop)
+        let buffer_bytes = usize::try_from(length).map_or(PIECE_BYTES, |length| length.clamp(1, PIECE_BYTES));
+        io::copy(&mut BufReader::with_capacity(buffer_bytes, file.take(length)), out).at(&place).map(drop)
     }
 
     /// Whether this is a version, as far as the version is known.

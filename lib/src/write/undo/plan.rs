@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 
-use super::on_disk::OnDisk;
+use super::on_disk::{LastFolder, OnDisk};
 use super::room::InTheWay;
 use super::{Goal, Scope, Target, Undo};
 use crate::disk::worktree::Found;
-use crate::model::error::{At, Result};
+use crate::model::error::Result;
 use crate::model::named_enum;
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{Kind, RecordId, SessionId, Todo};
@@ -31,6 +31,9 @@ const DIFF_LIMIT_BYTES: usize = 1024 * 1024;
 
 /// Larger files are not read into memory.
 const REBUILD_LIMIT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Files that one thread looks at before it asks for more: enough that a folder is rarely opened twice.
+const FILES_AT_ONCE: usize = 64;
 
 /// How much is shown of the record that files are restored to.
 const TARGET_CHARS: usize = 60;
@@ -275,8 +278,11 @@ impl Undo<'_> {
             Some(event) => self.history.paths.iter().filter(|(_, path)| path.is_changed_by(&event.id)).collect(),
             None => self.history.paths.iter().filter(|(_, path)| path.is_changed_since(moment)).collect(),
         };
-        let mut files: Vec<PlannedFile> =
-            changed.into_par_iter().map(|(path, history)| self.file(path, history, target)).collect();
+        let planned = |files: &[(&ProjectPath, &PathHistory)]| -> Vec<PlannedFile> {
+            let mut last = LastFolder::default();
+            files.iter().map(|(path, history)| self.file(path, history, target, &mut last)).collect()
+        };
+        let mut files: Vec<PlannedFile> = changed.par_chunks(FILES_AT_ONCE).flat_map_iter(planned).collect();
         self.refuse_names_of_one_file(&mut files);
         self.check_folders(&mut files);
         let room = self.make_room(&mut files);
@@ -317,13 +323,19 @@ impl Undo<'_> {
         }
     }
 
-    fn file(&self, path: &ProjectPath, history: &PathHistory, target: &Target<'_>) -> PlannedFile {
+    fn file<'t>(
+        &'t self,
+        path: &'t ProjectPath,
+        history: &PathHistory,
+        target: &Target<'_>,
+        last: &mut LastFolder<'t>,
+    ) -> PlannedFile {
         // What a forced redo overwrote stood there before it.
         let redo = target.redone_by.as_ref().filter(|redo| history.is_other_at(redo, target.moment()));
         let moment = redo.map_or_else(|| target.moment(), |redo| redo.moment);
         let is_after = target.is_after && target.takes_back.is_none();
-        let judged =
-            OnDisk::look(&*self.tree, path).and_then(|disk| self.judged(path, history, moment, is_after, disk));
+        let disk = OnDisk::look_from(last, &*self.tree, path);
+        let judged = disk.and_then(|disk| self.judged(path, history, moment, is_after, disk));
         judged.unwrap_or_else(|error| {
             PlannedFile::blocked(path.as_str(), Action::Restore, Readiness::Failed, error.to_string())
         })
@@ -385,9 +397,7 @@ impl Undo<'_> {
             return Ok(PlannedFile::blocked(path.as_str(), action, Readiness::Failed, error.to_string()));
         }
         // What cannot be read cannot be kept, whatever its permissions say about who changed it.
-        if let Found::File { .. } = disk.found {
-            self.tree.open(path).at(&self.tree.name(path))?;
-        }
+        disk.check_readable()?;
         let (state, reason) = self.safety(history, moment, &disk, &wanted, leads_to_disk)?;
         (file.state, file.reason) = (state, reason.map(str::to_owned));
         file.kind_change = kind_change(&disk.version(), &wanted);

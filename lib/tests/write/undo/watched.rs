@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use scrollback::session::Source;
-use scrollback::write::{Blocked, Goal, NewSession, Scope, Store, Undo};
+use scrollback::write::{Blocked, Goal, NewSession, Scope, Store, Undo, file_history};
 
 use super::{Desk, tree};
 use crate::support::native;
@@ -105,4 +105,34 @@ fn what_takes_the_place_of_something_else_is_undone_and_redone_at_every_level() 
     check("a folder becomes a link", with_folder, &[folder_to_link, edit]);
     check("a folder becomes a link and a folder again", with_folder, &[folder_to_link, link_to_folder, edit]);
     check("a file becomes an empty folder", with_file, &[edit, file_to_empty_folder]);
+    let with_two_names: Step = |project| {
+        write(project, "a", "one");
+        fs::hard_link(project.join("a"), project.join("b")).unwrap();
+    };
+    // Both names have the content then, each in a file of its own.
+    check("a file under two names", with_two_names, &[|project| write(project, "a", "two"), edit]);
+}
+
+/// What the last turn left is known by its hash alone; the same content was kept before.
+#[test]
+fn a_content_that_came_back_is_read_from_its_copy() {
+    let desk = Desk::new();
+    let project = desk.project();
+    write(&project, "a", "tide");
+    let store = Store::open(native(), &desk.root.join("store"), desk.host()).unwrap();
+    let mut recorder = store.session(NewSession::of(&project), scrollback::Policy::New).unwrap();
+    recorder.watch(".").unwrap();
+    let mut last = None;
+    for content in ["ebb", "tide"] {
+        recorder.user("Change it.").unwrap();
+        write(&project, "a", content);
+        last = recorder.assistant("Done.").unwrap().id().cloned();
+    }
+    recorder.close().unwrap();
+    write(&project, "a", "somebody else's");
+    let session = store.load(recorder.session().unwrap().as_str()).unwrap();
+    let history = file_history(&session, None, None).unwrap();
+    let path = history.find("a", &project).unwrap();
+    let left = history.version_after(path, session.record(&last.unwrap()).unwrap()).unwrap().unwrap();
+    assert_eq!(history.content(path, &left).unwrap().as_deref(), Some(&b"tide"[..]));
 }
