@@ -115,6 +115,11 @@ impl Appender {
         }
     }
 
+    /// Sets the first lines of a new file.
+    pub(crate) fn with_header(self, header: Vec<u8>) -> Appender {
+        Appender { header, ..self }
+    }
+
     /// Writes the header before the next lines, because a crash left nothing in the file that can be read.
     pub(crate) fn with_lost_header(self, is_header_lost: bool) -> Appender {
         Appender { is_header_lost, ..self }

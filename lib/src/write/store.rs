@@ -408,8 +408,10 @@ impl Store {
     pub(crate) fn resume_in(&self, project: &Path, source: &Source, record: Option<&str>) -> Result<Recorder> {
         self.check_source(source)?;
         let guard = self.guard(&source.path)?;
-        // Before it is read: whoever writes in between is noticed by the length.
-        let length = if self.writing.ended_path.is_some() { self.length(&source.path)? } else { 0 };
+        // Opened before it is read: if another program ends the session in between, the next lines find that the path names
+        // another file; if it writes, the length tells.
+        let appender = Appender::open(self.disk.clone(), &source.path, Vec::new())?;
+        let length = appender.len()?;
         let session = self.read(source)?;
         let head = match record {
             Some(name) => Some(self.record_to_continue(&session, name)?),
@@ -429,7 +431,7 @@ impl Store {
         let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
         // Where the format has a header, a file without records has lost its own.
         let is_header_lost = session.records().len() == 0;
-        let appender = Appender::open(self.disk.clone(), path, header)?.with_lost_header(is_header_lost);
+        let appender = appender.with_header(header).with_lost_header(is_header_lost);
         let mut appender = appender.inside(Inside::store_of(source));
         let is_begun = session.head().is_some();
         appender.begin_at((!is_begun && place.may_change_session()).then_some(length));
@@ -455,10 +457,6 @@ impl Store {
     /// Whether a recorder has this log open now, as far as is known.
     pub fn is_recording(&self, log: &Path) -> bool {
         self.host.data.as_ref().is_some_and(|data| LiveLock::is_held(&*self.disk, data, log))
-    }
-
-    fn length(&self, path: &Path) -> Result<u64> {
-        self.disk.open(path).and_then(|log| log.len()).at(path)
     }
 
     /// Adds a title to a session.

@@ -547,3 +547,46 @@ fn nothing_goes_through_a_link() {
     ));
     assert!(fs::read_dir(elsewhere.path()).unwrap().next().is_none());
 }
+
+/// Another program ends the session and begins the next one at any moment while a recorder opens it: what is recorded then is in
+/// the next session, and no file has lines of two.
+#[test]
+fn a_session_that_ends_while_it_is_opened_gets_no_more_lines() {
+    for at in 0.. {
+        let place = Place::of("sage-el", "2025-02-08T19:00:00Z");
+        let project = place.path("project");
+        let record = |store: &Store, text: &str| {
+            let mut recorder = store.session(project.as_path(), CURRENT).unwrap();
+            recorder.user(text).unwrap();
+            recorder.close().unwrap();
+        };
+        record(&place.store, "one");
+        // The clock is read several times while a session is opened.
+        let (count, other) = (Arc::new(AtomicI64::new(0)), place.store.clone());
+        let looked = Arc::clone(&count);
+        let (folder, dialect, in_project) = (place.folder.path().to_path_buf(), place.dialect, project.clone());
+        let now = move || {
+            if looked.fetch_add(1, Ordering::Relaxed) == at {
+                let mut next = other.session(in_project.as_path(), Policy::Rotate).unwrap();
+                next.user("two").unwrap();
+                next.close().unwrap();
+            }
+            "2025-02-08T19:00:01Z".parse().unwrap()
+        };
+        record(&Store::open(dialect, &folder, Host { now: Arc::new(now), ..host() }).unwrap(), "three");
+        if count.load(Ordering::Relaxed) <= at {
+            assert!(at > 0, "the clock was never read");
+            return;
+        }
+        let mut ids = Vec::new();
+        for path in place.files().into_iter().filter(|path| path.ends_with(".jsonl")) {
+            let line =
+                |line: &str| serde_json::from_str::<Value>(line).unwrap()["session_id"].as_str().unwrap().to_owned();
+            let mut of_file: Vec<String> = place.read(&path).lines().map(line).collect();
+            of_file.dedup();
+            assert_eq!(of_file.len(), 1, "at {at}, {path}: {of_file:?}");
+            ids.extend(of_file);
+        }
+        assert_eq!(ids.len(), 2, "at {at}");
+    }
+}
