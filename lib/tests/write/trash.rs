@@ -196,6 +196,14 @@ const SEGMENTS: [&str; 3] = [
     "x/archived_sessions/rollout-2026-01-02T03-04-05-01a1e43e-6945-78f0-ad0f-db272521c1a4.jsonl",
 ];
 
+/// The same, with the second one in both folders.
+const COPIED_SEGMENTS: [&str; 4] = [
+    SEGMENTS[0],
+    SEGMENTS[1],
+    "x/archived_sessions/rollout-2026-01-03T03-04-05-01a1e43e-6945-78f0-ad0f-db272521c1a4_01a1e43e-9423-7940-8982-5bbbe690c6a3.jsonl",
+    SEGMENTS[2],
+];
+
 /// An earlier file is known by its path alone once it is in the trash.
 #[test]
 fn an_earlier_file_is_restored_only_to_a_place_of_its_session() {
@@ -249,6 +257,7 @@ fn everything_that_belongs_to_a_session_is_removed_with_it() {
             &["x/sessions/2026/01/02/rollout-2026-01-02T03-04-05-s1.jsonl"],
         ),
         ("codex", SEGMENTS[0], &SEGMENTS),
+        ("codex", SEGMENTS[0], &COPIED_SEGMENTS),
         ("fluux", "f/a@b.org/history.jsonl", &["f/a@b.org/history.jsonl"]),
         ("sage-el", "e/projects/p/conversation.jsonl", &["e/projects/p/conversation.jsonl"]),
     ] {

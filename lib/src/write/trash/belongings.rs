@@ -21,6 +21,8 @@ pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
     let sidecar = sidecar.map(|name| source.path.with_file_name(name));
     std::iter::once(source.path.clone())
         .chain(source.earlier.iter().cloned())
+        // Else the session would be listed again, as it was in them.
+        .chain(source.copies.iter().cloned())
         .chain(companions)
         .chain(sidecar)
         .chain(source.own_folders())
