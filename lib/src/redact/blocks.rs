@@ -40,6 +40,13 @@ pub(super) fn begins(text: &str) -> impl Iterator<Item = usize> {
     FRAMES.iter().flat_map(|(begin, _, _)| text.match_indices(begin)).map(|(at, _)| at)
 }
 
+/// Whether a text has the last line of a key, and the first one is not in it.
+pub(crate) fn has_end_alone(text: &str) -> bool {
+    let ends = FRAMES.iter().flat_map(|(_, end, _)| text.match_indices(end)).map(|(at, _)| at);
+    let is_begun = |end: usize| begins(text).filter_map(|start| at(text, start)).any(|block| block.span.contains(&end));
+    ends.into_iter().any(|end| at(text, end).is_some() && !is_begun(end))
+}
+
 /// Whether a keyword is the beginning of a key's last line.
 pub(super) fn is_end(keyword: &str) -> bool {
     FRAMES.iter().any(|(_, end, _)| *end == keyword)

@@ -49,6 +49,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use memchr::memmem;
 use xxhash_rust::xxh3::xxh3_64;
 
+pub(crate) use blocks::has_end_alone;
 pub use by_file::SensitiveCalls;
 pub use custom::Rule;
 pub use document::{DocumentFinding, RedactedDocument};
@@ -62,7 +63,7 @@ use scan::{Found, Open, SCANNER};
 use user_rules::UserRules;
 
 /// Changes with every change of the rules: what an older set let through, a newer one may mask.
-pub const RULES_VERSION: u32 = 3;
+pub const RULES_VERSION: u32 = 4;
 
 /// What a placeholder says that no rule of the table is called.
 const OTHER_KINDS: &[&str] = &[

@@ -297,7 +297,16 @@ fn is_call(value: &str) -> bool {
         end > 0
             && value[end..].starts_with(['(', '[', '{', '<'])
             && value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && !is_no_argument(&value[end + 1..])
     })
+}
+
+/// What no call has in its parentheses, and so is the end of a password: `tide(4moon`. Names do not begin with a digit.
+fn is_no_argument(inside: &str) -> bool {
+    inside.starts_with(|c: char| c.is_ascii_digit())
+        && !inside.starts_with("0x")
+        && !inside.contains([')', ']', '}', '>', ':', '.', '-', '_'])
+        && inside.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 fn is_url(value: &str) -> bool {

@@ -5,6 +5,7 @@ use super::{plain, redactor};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use scrollback::fuzzing;
+use scrollback::redact::Stream;
 
 /// Texts around secrets, of everything that rules look for.
 fn texts() -> impl Strategy<Value = String> {
@@ -86,6 +87,31 @@ fn redacting_twice_is_redacting_once_and_json_keeps_its_shape() {
         fuzzing::redaction_of(&plain, &text);
         Ok(())
     });
+}
+
+/// Only the lines of a key whose first line is missing cannot be held back: nothing says that they are one.
+#[test]
+fn the_last_line_of_a_key_is_the_same_in_pieces() {
+    let body = "MIIEpAIBAAKCAQEA7bq98o8HhZq2mN4x9tYV3w5sKe1RfPzLd6GjUcXoWnTaQyBi\n".repeat(3);
+    let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----");
+    for text in [
+        format!("before\n{key}\nafter"),
+        format!("{key}{key}"),
+        key.replace('\n', "\\n"),
+        key.replace("RSA PRIVATE", "PUBLIC"),
+        "the line -----END RSA PRIVATE KEY----- ends it".to_owned(),
+        "if line.startswith('-----END'):\n    password = 'tide4x9'".to_owned(),
+        "---- END SSH2 PUBLIC KEY ----\npassword: tide4x9 and more".to_owned(),
+    ] {
+        fuzzing::redaction_of(&redactor(), &text);
+        for cut in (0..text.len()).step_by(3).filter(|cut| text.is_char_boundary(*cut)) {
+            let mut stream = Stream::new();
+            let mut pieces = stream.push(&redactor(), &text[..cut]);
+            pieces += &stream.push(&redactor(), &text[cut..]);
+            pieces += &stream.finish(&redactor());
+            assert_eq!(pieces, redactor().text(&text).text, "cut at {cut}");
+        }
+    }
 }
 
 #[test]

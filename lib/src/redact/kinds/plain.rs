@@ -563,6 +563,10 @@ pub(super) const KINDS: &[Kind] = &[
             "password = 'swordfish'",
             "PASSWORD='harbour'",
             "connect(user='x', password='rUM(0dJ5?lq_E0=')",
+            "password: $uper(9x!",
+            "password: tide(4moon",
+            "DB_PASSWORD=abc(9x!Q",
+            "password: #tide4Moon",
         ],
         spares: &[
             "password: String,",
@@ -603,6 +607,10 @@ pub(super) const KINDS: &[Kind] = &[
             "e.password=t||\"\",e.key=n",
             "getpass('Password: ')\\nauth=('x')",
             "password (at least 8 characters): required",
+            "password = random_text(16)",
+            "password: token_hex(32, 4)",
+            "password = mask(0x1f, 2)",
+            "PASSWORD=$(openssl rand -hex 16)",
         ],
     },
     Kind {
