@@ -24,7 +24,7 @@ fn a_session_becomes_another_agents_where_that_one_finds_it() {
     $HOME/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-e52f2165-4db6-5181-b17e-bd798cab674d.jsonl
     [exit 0]
     Converted 3 messages. Not carried over: records of other branches (2).
-    Resume: cd /gone/tide && codex resume e52f2165-4db6-5181-b17e-bd798cab674d
+    Its directory /gone/tide is gone: it cannot be resumed there.
     "#);
     assert_snapshot!(env.run(&["convert", "s1", "--to", "codex"]).all(), @r#"
     [exit 2]
@@ -35,7 +35,7 @@ fn a_session_becomes_another_agents_where_that_one_finds_it() {
     $HOME/.claude/projects/-gone-tide/85807529-638e-5648-82dd-bab72a62bfbd.jsonl
     [exit 0]
     Converted 3 messages. Nothing is lost.
-    Resume: cd /gone/tide && claude --resume 85807529-638e-5648-82dd-bab72a62bfbd
+    Its directory /gone/tide is gone: it cannot be resumed there.
     "#);
     assert_snapshot!(env.run(&["list", "--all"]).all(), @r#"
     ID        UPDATED  PROJECT  TITLE                 AGENT        MSGS  STATE
@@ -266,15 +266,18 @@ fn a_session_that_was_rewound_to_its_start_says_which_branch_to_take() {
 #[test]
 fn on_a_terminal_everything_is_in_its_order_and_only_sentences_wrap() {
     let env = env();
+    // A directory that exists.
+    let lines = talk() + &line("user", "u3", Some("a1"), "Or five?");
+    env.session("s1", &lines.replace("/gone/tide", "/usr"));
     assert_snapshot!(env.on_terminal([24, 60], "convert s1 --to claude-code"), @"
-    $HOME/.claude/projects/-gone-tide/85807529-638e-5648-82dd-bab72a62bfbd.jsonl
+    $HOME/.claude/projects/-usr/85807529-638e-5648-82dd-bab72a62bfbd.jsonl
     Converted 3 messages. Nothing is lost.
-    Resume: cd /gone/tide && claude --resume 85807529-638e-5648-82dd-bab72a62bfbd
+    Resume: cd /usr && claude --resume 85807529-638e-5648-82dd-bab72a62bfbd
     ");
     assert_snapshot!(env.on_terminal([24, 60], "convert s1 --to claude-code"), @"
     scrollback: the claude-code session
     85807529-638e-5648-82dd-bab72a62bfbd exists already:
-    $HOME/.claude/projects/-gone-tide/85807529-638e-5648-82dd-bab72a62bfbd.jsonl
+    $HOME/.claude/projects/-usr/85807529-638e-5648-82dd-bab72a62bfbd.jsonl
     hint: run
     `scrollback show 85807529-638e-5648-82dd-bab72a62bfbd` to
     see it, or

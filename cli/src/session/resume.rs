@@ -37,19 +37,16 @@ pub(crate) struct Resumable<'a> {
     pub(crate) cwd: Option<&'a str>,
 }
 
-/// The shell command that continues a session in its own agent, such as `cd /home/ada/tide && codex resume ID`.
+/// Ends a command that wrote a session: prints the shell command that continues it in its own agent, such as
+/// `cd /home/ada/tide && codex resume ID`. Says so instead if its directory is gone.
 ///
-/// `None` if its agent cannot: it has no such command, or does not look for the session where its file is.
-pub(crate) fn resume_line(session: Resumable<'_>, ctx: &Ctx) -> Option<String> {
-    Resume::of(session, ctx).ok().map(|resume| resume.command)
-}
-
-/// Ends a command that wrote a session: prints how its agent continues it.
+/// Nothing if its agent cannot: it has no such command, or does not look for the session where its file is.
 pub(crate) fn print_resume_line(session: Resumable<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
-    match resume_line(session, ctx) {
-        Some(line) => ctx.note_command(&format!("Resume: {line}")),
-        None => Ok(()),
+    let Ok(resume) = Resume::of(session, ctx) else { return Ok(()) };
+    if resume.directory.is_dir() {
+        return ctx.note_command(&format!("Resume: {}", resume.command));
     }
+    ctx.note(&format!("Its directory {} is gone: it cannot be resumed there.", resume.directory.display()))
 }
 
 impl Resume {
