@@ -235,7 +235,7 @@ fn calls_are_opened_line_by_line_and_failures_are_no_answers() {
     std::fs::write(env.work().join("c1.jsonl"), lines.join("\n")).unwrap();
     assert_snapshot!(env.run(&["show", "c1.jsonl", "--full"]).out, @r#"
     Hi
-    claude-code · c1 · interrupted-prompt
+    claude-code · c1 · no answer
 
     ▌ you  15 Nov 2026 10:00 · u1
 

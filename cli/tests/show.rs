@@ -134,7 +134,7 @@ fn what_qwen_code_shows_is_shown() {
         &["write_file  notes.txt · ok · +3", "+ alpha\n    + beta\n    + gamma\n", "── rewound"],
     );
     let compress = show("qwen/compress", &[]);
-    has_in_order(&compress, &["1006 → 51 tokens", "/compress"]);
+    has_in_order(&compress, &["then one item", "/compress", "1006 → 51 tokens", "Give me three names"]);
     assert!(!compress.contains("▌ system"), "a message without content has no header:\n{compress}");
 }
 

@@ -22,9 +22,9 @@ use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind, use_a_path};
 use crate::render::clock;
 
-use crate::render::plural;
 use crate::render::short_ids::ShortIds;
 use crate::render::table::{Cell, Column, Table};
+use crate::render::{plural, state_word};
 use crate::session::{archive, scope};
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
@@ -301,15 +301,6 @@ fn cells(row: &SessionRow, id: &str, now: Timestamp) -> Vec<Cell> {
         ),
         Cell::new(tokens(row).map(short_count).unwrap_or_default(), Paint::dim),
     ]
-}
-
-/// How the session ends, in a word that a narrow table has room for; `--json` has the exact state.
-fn state_word(state: State) -> &'static str {
-    match state {
-        State::InterruptedPrompt => "no answer",
-        State::InterruptedTurn => "interrupted",
-        State::Clean | State::Degraded => state.name(),
-    }
 }
 
 /// The tokens of the requests that this session made itself.

@@ -24,6 +24,17 @@ pub(crate) mod tool;
 pub(crate) mod transcript;
 pub(crate) mod turns;
 
+use scrollback::session::State;
+
+/// How a session ends, in a word for people; `--json` has the exact state.
+pub(crate) fn state_word(state: State) -> &'static str {
+    match state {
+        State::InterruptedPrompt => "no answer",
+        State::InterruptedTurn => "interrupted",
+        State::Clean | State::Degraded => state.name(),
+    }
+}
+
 /// A count with its noun.
 pub(crate) fn plural(count: u64, noun: &str) -> String {
     match (count, noun.strip_suffix("ch")) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use scrollback::model::{Body, Display, Kind, Part, Role, Usage};
+use scrollback::model::{Body, Content, Display, Kind, Part, Role, Usage};
 use scrollback::view::Conversation;
 use scrollback::view::tool_view::{attached_name, data_url_bytes, size_text};
 
@@ -16,7 +16,7 @@ pub(crate) struct Surroundings {
     /// By the order of the record.
     usage: BTreeMap<usize, Usage>,
     files: BTreeMap<usize, Vec<String>>,
-    /// Dividers of compactions, each before the first message that the model still sees.
+    /// Dividers of compactions, each before the first message that the model still sees, or after the command that asked for it.
     dividers: BTreeMap<usize, Vec<Part>>,
     /// The records of those compactions.
     moved: Vec<String>,
@@ -30,20 +30,23 @@ impl Surroundings {
         for at in range.clone() {
             for record in conversation.records(at).filter(|record| record.kind() == Kind::Compaction) {
                 let Body::Compaction(compaction) = record.body()? else { continue };
-                if compaction.preserved.is_empty() || compaction.preserved_first {
-                    continue;
-                }
                 // Messages that were kept stand above the divider, next to one another.
                 let is_kept = |at: &usize| {
                     conversation.records(*at).any(|kept| compaction.preserved.iter().any(|id| id.as_str() == kept.id()))
                 };
-                let first = (range.start..=at).rev().take_while(|at| is_kept(at)).last();
-                let Some(first) = first.filter(|first| *first > range.start) else { continue };
+                let place = if compaction.preserved.is_empty() {
+                    // Qwen Code notes the command that asked for it afterwards.
+                    (at + 1 < range.end && is_compress(conversation, at + 1)?).then_some(at + 2)
+                } else {
+                    let kept = (range.start..=at).rev().take_while(|at| is_kept(at)).last();
+                    kept.filter(|first| *first > range.start && !compaction.preserved_first)
+                };
+                let Some(place) = place else { continue };
                 let Some(message) = conversation.message(at).transpose()? else { continue };
                 let id = record.id().into_owned();
                 let divider = message.parts.into_iter().find(|part| is_divider_of(part, &id));
                 if let Some(divider) = divider {
-                    dividers.entry(first).or_default().push(divider);
+                    dividers.entry(place).or_default().push(divider);
                     moved.push(id);
                 }
             }
@@ -75,6 +78,16 @@ impl Surroundings {
         let under = self.files.get(&at).cloned().unwrap_or_default();
         Around { under, duration_ms, usage: usage.filter(|_| is_answer), moved: self.moved.clone() }
     }
+}
+
+/// Whether a message is the command that compacts.
+fn is_compress(conversation: &Conversation<'_, '_>, at: usize) -> Result<bool, Failure> {
+    for record in conversation.records(at) {
+        if let Body::System(Content { display: Some(Display::Command { text }), .. }) = record.body()? {
+            return Ok(text.split_whitespace().next() == Some("/compress"));
+        }
+    }
+    Ok(false)
 }
 
 fn is_divider_of(part: &Part, record: &str) -> bool {

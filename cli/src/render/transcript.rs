@@ -12,6 +12,7 @@ use super::divider;
 use super::message::{Detail, Renderer};
 use super::reaction::Reactions;
 use super::short_ids::ShortIds;
+use super::state_word;
 use super::sub_agents::SubAgents;
 use super::surroundings::Surroundings;
 use crate::ctx::Ctx;
@@ -65,6 +66,7 @@ impl Transcript<'_> {
         let surroundings = Surroundings::find(self, range.clone())?;
         let mut renderer = Renderer::new(ctx, self.detail, &self.ids);
         renderer.sub_agents = self.sub_agents.as_ref();
+        let end = range.end;
         for (at, message) in range.clone().zip(self.conversation.messages(range)) {
             for gap in gaps.get(&at).into_iter().flatten() {
                 writeln!(out, "{}\n", divider::rule(&self.gap(gap), &look))?;
@@ -79,6 +81,9 @@ impl Transcript<'_> {
             let mut around = surroundings.of(at, self.conversation);
             around.under.extend(reactions.under(at));
             out.write_all(renderer.message(&message, &around).as_bytes())?;
+        }
+        for divider in surroundings.dividers_before(end) {
+            writeln!(out, "{}", renderer.part(divider, Role::System))?;
         }
         Ok(())
     }
@@ -108,7 +113,7 @@ impl Transcript<'_> {
         let mut facts = vec![row.dialect, row.id.0];
         facts.extend(row.project);
         facts.extend(row.git_branch);
-        facts.extend(row.state.map(|state| state.name().to_owned()));
+        facts.extend(row.state.map(|state| state_word(state).to_owned()));
         let copied = row.copied_usage.and_then(Usage::total).map(|count| format!("; {count} of them copied"));
         facts.extend(row.usage.map(|usage| format!("tokens: {}{}", tokens(usage), copied.unwrap_or_default())));
         let of_branch = self.session.usage_of(self.branch).filter(|_| self.session.whole());
