@@ -29,7 +29,8 @@ const MASKED: &[(&str, &[&[&str]])] = &[
             &["search", "is:error -x", "--all", "--context", "3"],
         ],
     ),
-    ("index", &[&["index"], &["index", "--everything", "--json"]]),
+    ("index", &[&["index"], &["index", "--everything", "--json"], &["index", "--verify"]]),
+    ("keep", &[&["keep", "status"], &["keep", "on", "--json"], &["keep", "off"]]),
     (
         "show",
         &[

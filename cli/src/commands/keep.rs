@@ -255,7 +255,8 @@ fn offer_timer(is_wanted: bool, ctx: &mut Ctx) -> Result<(), Failure> {
         }
         ctx.line("")?;
     }
-    if !is_wanted && !(ask::is_possible(ctx) && ask::is_agreed("Write these two files?", ctx)?) {
+    let is_agreed = is_wanted || ask::is_possible(ctx) && ask::is_agreed("Write these two files?", ctx)?;
+    if !is_agreed {
         return ctx.note("Run `scrollback keep on --timer` to write them.");
     }
     if let Some((path, _)) = files.iter().find(|file| file.0.exists() && !is_there(file)) {
