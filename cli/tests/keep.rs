@@ -26,7 +26,7 @@ impl Agent {
     }
 
     fn log(&self) -> PathBuf {
-        self.env.home().join(".claude/projects/-work-tide").join(format!("{ID}.jsonl"))
+        self.env.home().join(".claude/projects/-gone-tide").join(format!("{ID}.jsonl"))
     }
 
     fn backups(&self) -> PathBuf {
@@ -56,7 +56,7 @@ impl Agent {
 fn line(id: &str, text: &str) -> String {
     let line = serde_json::json!({
         "type": "user", "uuid": id, "parentUuid": null, "sessionId": ID, "timestamp": "2026-11-14T10:00:00.000Z",
-        "cwd": "/work/tide", "version": "2.1.0", "message": {"role": "user", "content": text},
+        "cwd": "/gone/tide", "version": "2.1.0", "message": {"role": "user", "content": text},
     });
     format!("{line}\n")
 }
@@ -154,7 +154,7 @@ fn nothing_is_kept_until_somebody_says_so_and_a_list_says_it_once() {
 #[test]
 fn what_is_excluded_is_read_but_neither_indexed_nor_lost() {
     let agent = Agent::new();
-    agent.run(&["config", "set", "exclude", "/work/tide"]);
+    agent.run(&["config", "set", "exclude", "/gone/tide"]);
     agent.run(&["index"]);
     assert_eq!(agent.run(&["search", "\"high water\"", "--all"]).code, 0);
     let index = agent.run(&["index", "--json"]).json();

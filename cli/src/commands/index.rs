@@ -13,10 +13,10 @@ use serde_json::json;
 
 use super::FOUND_PROBLEMS;
 use crate::args::Global;
-use crate::commands::keep;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::plural;
+use crate::session::keeping::keep_all;
 use crate::session::{archive, scope};
 use crate::terminal::interrupt::on_interrupt;
 
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
             failure.hint(format!("{}; run `scrollback --demo search tide` to try it", scope::searched(&places)))
         );
     }
-    keep::keep_all(sources.iter(), ctx)?;
+    keep_all(sources.iter(), ctx)?;
     let mut archive = archive::open(places, &sources, global, ctx)?;
     if args.verify {
         return verify(&mut archive, &sources, ctx);
@@ -160,7 +160,7 @@ fn watch(archive: &mut Archive, depth: Depth, ctx: &mut Ctx) -> Result<(), Failu
         }
         let sources: Vec<Source> = archive.places().sources().into_iter().flatten().collect();
         let changed: Vec<Source> = archive.changed(&sources).into_iter().cloned().collect();
-        keep::keep_all(changed.iter(), ctx)?;
+        keep_all(changed.iter(), ctx)?;
         let pending = archive.pending(&sources, depth);
         let Refreshed { read, unreadable, .. } = archive.read_texts(pending, depth, &|_| true);
         let forgotten = archive.forget_missing();

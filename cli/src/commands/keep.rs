@@ -8,7 +8,7 @@ use scrollback::model::regular_file::{self, Links};
 use scrollback::session::Source;
 use scrollback::view::SessionRow;
 use scrollback::view::find::SessionName;
-use scrollback::write::{Kept, KeptNow, replace_private_file};
+use scrollback::write::{Kept, replace_private_file};
 use serde_json::json;
 
 use crate::args::Global;
@@ -16,6 +16,7 @@ use crate::config::Key;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::plural;
+use crate::session::keeping::keep_all;
 use crate::session::located::Located;
 use crate::session::{name, scope};
 use crate::terminal::{ask, clean};
@@ -79,45 +80,6 @@ pub(crate) fn run(args: &KeepArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         Action::Restore { session } => restore(session, global, ctx)?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// How many sessions were kept, by what it did.
-#[derive(Default)]
-pub(crate) struct Counts {
-    pub(crate) new: usize,
-    pub(crate) grown: usize,
-    pub(crate) rewritten: usize,
-    pub(crate) unchanged: usize,
-    pub(crate) failed: usize,
-}
-
-/// Keeps these sessions, if that is switched on. A copy that cannot be made is a warning.
-pub(crate) fn keep_all<'s>(sources: impl Iterator<Item = &'s Source>, ctx: &mut Ctx) -> Result<Counts, Failure> {
-    let mut counts = Counts::default();
-    if !ctx.config.is_keeping() || ctx.demo {
-        return Ok(counts);
-    }
-    let kept = Kept::open(&ctx.home, ctx.host());
-    for source in sources {
-        match kept.keep(source) {
-            Ok(KeptNow::Not) => {}
-            Ok(KeptNow::Unchanged) => counts.unchanged += 1,
-            Ok(KeptNow::New) => counts.new += 1,
-            Ok(KeptNow::Grown) => counts.grown += 1,
-            Ok(KeptNow::Rewritten) => counts.rewritten += 1,
-            Err(error) => {
-                counts.failed += 1;
-                if counts.failed == 1 {
-                    let failure = Failure::from(error);
-                    ctx.warn(&failure.hint("free disk space, or run `scrollback keep off`; nothing else is affected"))?;
-                }
-            }
-        }
-    }
-    if counts.failed > 1 {
-        ctx.caution("keep", &format!("{} could not be kept", plural(counts.failed as u64, "session")))?;
-    }
-    Ok(counts)
 }
 
 /// What to say, once, to somebody whose sessions will be deleted.

@@ -13,11 +13,10 @@ use scrollback::view::listing::Depth;
 use scrollback_index::Archive;
 
 use crate::args::Global;
-use crate::commands::keep;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::short_ids::ShortIds;
-use crate::session::archive;
+use crate::session::{archive, keeping};
 use crate::terminal::clean;
 
 /// The sessions in scope, and how many are not.
@@ -45,7 +44,7 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
     let mut archive = archive::open(places.clone(), &sources, global, ctx)?;
     if ctx.config.is_keeping() && global.store.is_none() {
         let changed: Vec<Source> = archive.changed(&sources).into_iter().cloned().collect();
-        keep::keep_all(changed.iter(), ctx)?;
+        keeping::keep_all(changed.iter(), ctx)?;
     }
     let progress = progress(ctx, sources.len() as u64, depth);
     let listing = archive.describe(sources, depth, &|| progress.inc(1));
