@@ -34,7 +34,7 @@ use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::view::files::{FileHistory, Moment, PathHistory, RestoreEvent};
 use crate::view::history::todos_and_thinking;
-use crate::view::turns::TurnKind;
+use crate::view::turns::{TurnKind, TurnRow};
 use crate::write::trash::is_session_in_use;
 pub use apply::{Applied, Recovered};
 pub use plan::{Action, Blocked, Head as UndoHead, Plan, PlannedFile, Readiness};
@@ -245,7 +245,8 @@ impl<'s> Undo<'s> {
     pub fn last_change(&self) -> Result<Option<RecordId>> {
         let changed: BTreeSet<usize> = self.history.paths.values().flat_map(PathHistory::changed_by_session).collect();
         let (undone, mut end) = (self.undone(), usize::MAX);
-        for prompt in self.prompts()? {
+        // Files have one timeline: a turn of another branch may have changed them, too.
+        for prompt in self.prompts_of(|_| true)? {
             let turn = prompt.order()..std::mem::replace(&mut end, prompt.order());
             if changed.range(turn).next().is_some() && !is_undone(&undone, prompt) {
                 return Ok(Some(RecordId(prompt.id().into_owned())));
@@ -312,11 +313,16 @@ impl<'s> Undo<'s> {
 
     /// The prompts of the branch that the conversation is on, the newest first.
     fn prompts(&self) -> Result<Vec<RecordRef<'s>>> {
+        self.prompts_of(|turn| turn.on_branch)
+    }
+
+    /// The prompts of these turns, the newest first.
+    fn prompts_of(&self, is_wanted: impl Fn(&TurnRow) -> bool) -> Result<Vec<RecordRef<'s>>> {
         let turns = self.session.turns()?;
         let mut prompts = Vec::new();
-        for turn in (0..turns.len()).rev().filter(|turn| turns.is_on_branch(*turn)) {
+        for turn in 0..turns.len() {
             let row = turns.row(turn)?;
-            if matches!(row.kind, TurnKind::Prompt | TurnKind::Notification) {
+            if matches!(row.kind, TurnKind::Prompt | TurnKind::Notification) && is_wanted(&row) {
                 prompts.push(self.session.find(row.first.as_str())?);
             }
         }

@@ -136,3 +136,26 @@ fn a_content_that_came_back_is_read_from_its_copy() {
     let left = history.version_after(path, session.record(&last.unwrap()).unwrap()).unwrap().unwrap();
     assert_eq!(history.content(path, &left).unwrap().as_deref(), Some(&b"tide"[..]));
 }
+
+/// The hint of an undo that has nothing to do names the turn that changed files, also if the conversation has left it.
+#[test]
+fn the_last_turn_that_changed_files_may_be_on_another_branch() {
+    let desk = Desk::new();
+    let project = desk.project();
+    let store = Store::open(native(), &desk.root.join("store"), desk.host()).unwrap();
+    let mut recorder = store.session(NewSession::of(&project), scrollback::Policy::New).unwrap();
+    recorder.watch(".").unwrap();
+    recorder.user("Hello.").unwrap();
+    let answer = recorder.assistant("Hello.").unwrap().id().cloned().unwrap();
+    let changing = recorder.user("Change it.").unwrap().id().cloned();
+    write(&project, "a", "tide");
+    recorder.assistant("Done.").unwrap();
+    recorder.rewind(&answer, None).unwrap();
+    recorder.user("And?").unwrap();
+    recorder.assistant("Nothing.").unwrap();
+    recorder.close().unwrap();
+    let session = store.load(recorder.session().unwrap().as_str()).unwrap();
+    let undo = Undo::open(&session, desk.host(), None).unwrap();
+    assert!(undo.plan(&Goal::LastTurn, Scope::FilesOnly).unwrap().is_empty());
+    assert_eq!(undo.last_change().unwrap(), changing);
+}
