@@ -1,7 +1,11 @@
 //! `cargo bench -p scrollback-index --bench archive -- HOME`: the archive of a home beside what its database alone takes.
 //!
 //! Prints lines of name, seconds and a remark, with tabs between them; `cargo xtask bench` makes rows of them.
-#![expect(clippy::unwrap_used, reason = "a benchmark may stop where it stands")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a benchmark may stop where it stands, and prints what it measured"
+)]
 
 use std::fs;
 use std::io::Write;
