@@ -8,11 +8,12 @@ mod claude;
 mod codex;
 mod text;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use text::Text;
 
 use crate::Outcome;
@@ -55,8 +56,13 @@ struct Counts {
     requests: u64,
     tool_calls: u64,
     /// Input that no cache held, output, read from a cache, written to one, of the output: reasoning.
-    tokens: [u64; 5],
+    tokens: Tokens,
+    /// The same for each day in UTC, by the first record of a request, and for each model.
+    by_day: BTreeMap<String, Tokens>,
+    by_model: BTreeMap<String, Tokens>,
 }
+
+type Tokens = [u64; 5];
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
     const USAGE: &str = "homes takes a folder that does not exist, then --mb N, --sessions N and --seed N";
@@ -132,17 +138,24 @@ pub(crate) fn write_native_session(path: &Path, bytes: usize) -> io::Result<()> 
 
 impl Counts {
     fn to_json(&self) -> Value {
-        let [input, output, cache_read, cache_write, reasoning] = self.tokens;
+        let tokens = |[input, output, cache_read, cache_write, reasoning]: &Tokens| json!({"input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write, "reasoning": reasoning});
+        let each = |by: &BTreeMap<String, Tokens>| -> Map<String, Value> {
+            by.iter().map(|(name, counts)| (name.clone(), tokens(counts))).collect()
+        };
         json!({
             "sessions": self.sessions, "childSessions": self.child_sessions, "messages": self.messages, "requests": self.requests,
-            "toolCalls": self.tool_calls,
-            "tokens": {"input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write, "reasoning": reasoning},
+            "toolCalls": self.tool_calls, "tokens": tokens(&self.tokens), "byDay": each(&self.by_day), "byModel": each(&self.by_model),
         })
     }
 
-    fn add_request(&mut self, tokens: [u64; 5]) {
+    /// Counts a request whose first record was written at this time.
+    fn add_request(&mut self, tokens: Tokens, ms: u64, model: &str) {
         self.requests += 1;
-        self.tokens.iter_mut().zip(tokens).for_each(|(sum, count)| *sum += count);
+        let day = self.by_day.entry(timestamp(ms)[..10].to_owned()).or_default();
+        let model = self.by_model.entry(model.to_owned()).or_default();
+        for sums in [&mut self.tokens, day, model] {
+            sums.iter_mut().zip(tokens).for_each(|(sum, count)| *sum += count);
+        }
     }
 }
 

@@ -92,6 +92,11 @@ impl<'s> RecordRef<'s> {
         self.entry().flags.has(Flags::INHERITED)
     }
 
+    /// Whether it is marked as a copy of a record of the session that this one was forked from.
+    pub(crate) fn is_copied(self) -> bool {
+        self.entry().flags.has(Flags::COPIED)
+    }
+
     /// Its kind.
     pub fn kind(self) -> Kind {
         self.entry().kind

@@ -31,6 +31,8 @@ pub struct Request<'s> {
     pub cost: Option<Cost>,
     /// The entry that reports it.
     entry: u32,
+    /// The first entry that names it: later ones repeat it, more or less finished.
+    first: u32,
 }
 
 /// Tokens of a session's requests.
@@ -41,6 +43,18 @@ pub(crate) struct UsageTally {
     pub(crate) copied: Option<Usage>,
     /// The hash of the name of each other request that has one, and its tokens.
     pub(crate) named: Vec<(u64, Usage)>,
+}
+
+impl Request<'_> {
+    /// The entry that reports it.
+    pub(crate) fn entry(&self) -> u32 {
+        self.entry
+    }
+
+    /// The first entry that names it.
+    pub(crate) fn first(&self) -> u32 {
+        self.first
+    }
 }
 
 impl Session {
@@ -137,10 +151,16 @@ impl Session {
         for reported in totals.chain(&self.skeleton.usages).filter(|usage| is_own(usage.entry) && wanted(usage.entry)) {
             let id = reported.request.map_or_else(|| RequestId::Record(record(reported.entry)), RequestId::Named);
             let model = reported.model.map(|model| self.skeleton.models.get(model));
-            let request = Request { usage: reported.usage, model, cost: reported.cost, entry: reported.entry };
+            let request = Request {
+                usage: reported.usage,
+                model,
+                cost: reported.cost,
+                entry: reported.entry,
+                first: reported.entry,
+            };
             let known = requests.entry(id).or_insert(request);
             if is_joined || reported.request.is_none() || request.usage.output >= known.usage.output {
-                *known = Request { cost: request.cost.or(known.cost), ..request };
+                *known = Request { cost: request.cost.or(known.cost), first: known.first, ..request };
             }
         }
         requests
@@ -148,7 +168,7 @@ impl Session {
 
     /// The record that each entry belongs to: an entry outside the chain belongs to the link before it, and a compaction's own
     /// answer to the compaction.
-    fn owners(&self) -> Vec<Option<NodeIx>> {
+    pub(crate) fn owners(&self) -> Vec<Option<NodeIx>> {
         let tree = &self.derived.tree;
         let mut owners = vec![None; self.skeleton.entries.len()];
         for node in 0..tree.nodes.len() as NodeIx {

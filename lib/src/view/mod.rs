@@ -7,6 +7,7 @@ pub mod history;
 pub mod stream;
 pub mod tool_calls;
 pub(crate) mod turns;
+pub mod counting;
 pub mod tool_view;
 pub mod todo_course;
 pub mod texts;

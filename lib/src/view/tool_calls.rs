@@ -114,9 +114,7 @@ pub fn of<'a>(conversation: &'a Conversation<'_, '_>) -> impl Iterator<Item = Re
 
 /// The row of one call, from its part.
 pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
-    let ours = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback"));
-    let duration_ms = ours.and_then(|ours| ours.get("durationMs")).and_then(json::as_f64);
-    let duration_ms = duration_ms.filter(|ms| *ms >= 0.0).map(|ms| ms.round() as u64);
+    let duration_ms = recorded_duration(call);
     let (state, error_text) = match &call.state {
         ToolState::InputStreaming { .. } => (CallState::InputStreaming, None),
         ToolState::InputAvailable { .. } => (CallState::InputAvailable, None),
@@ -140,6 +138,13 @@ pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
         duration_source: duration_ms.map(|_| DurationSource::Recorded),
         provider_executed: call.provider_executed == Some(true),
     }
+}
+
+/// How long a call took by the agent's own account, in milliseconds.
+pub(crate) fn recorded_duration(call: &ToolPart) -> Option<u64> {
+    let ours = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback"));
+    let ms = ours.and_then(|ours| ours.get("durationMs")).and_then(json::as_f64);
+    ms.filter(|ms| *ms >= 0.0).map(|ms| ms.round() as u64)
 }
 
 /// When the calls of a message were made and answered, by the times of its records. A repeated call id has several of each,

@@ -22,6 +22,7 @@ use crate::model::record::{Kind, RecordId};
 use crate::session::tree::NodeIx;
 use crate::session::{HeadKind, RecordRef, Session};
 use group::Group;
+pub(in crate::view) use read::{TurnReader, beginning, is_read};
 
 /// The turns of a session, on all branches.
 pub struct Turns<'s> {
@@ -158,7 +159,7 @@ impl<'s> Turns<'s> {
     }
 
     /// The records of a turn, in file order.
-    fn records(&self, turn: usize) -> impl Iterator<Item = RecordRef<'s>> + '_ {
+    pub(in crate::view) fn records(&self, turn: usize) -> impl Iterator<Item = RecordRef<'s>> + '_ {
         let end = self.groups.get(turn + 1).map_or(self.records.len(), |next| next.start as usize);
         self.records[self.groups[turn].start as usize..end].iter().map(|node| self.session.at(*node))
     }

@@ -231,7 +231,6 @@ impl<'m> Writer<'m> {
         let early = if text.random.percent(15) { 1 } else { output };
         self.counts.messages += 1;
         self.counts.tool_calls += calls.len() as u64;
-        self.counts.add_request(tokens);
         let count = blocks.len();
         for (at, block) in blocks.into_iter().enumerate() {
             let is_end = at + 1 == count;
@@ -241,6 +240,9 @@ impl<'m> Writer<'m> {
                 "output_tokens": if is_end { output } else { early }, "service_tier": "standard",
             });
             let mut record = self.record("assistant");
+            if at == 0 {
+                self.counts.add_request(tokens, self.ms, model);
+            }
             record["message"] = json!({
                 "model": model, "id": message, "type": "message", "role": "assistant", "content": [block], "stop_reason": stop,
                 "stop_sequence": null, "usage": usage,

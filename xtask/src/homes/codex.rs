@@ -9,6 +9,8 @@ use super::{Counts, Log, Maker, timestamp};
 /// Input with what a cache held, of it from a cache, output, of it reasoning.
 type Tokens = [u64; 4];
 
+const MODEL: &str = "gpt-5-codex";
+
 /// Writes a session of about this size.
 pub(super) fn write(maker: &mut Maker, counts: &mut Counts, bytes: usize) -> io::Result<()> {
     let ms = maker.start_ms();
@@ -62,7 +64,7 @@ impl Writer<'_> {
         self.counts.messages += 1;
         self.message("user", "input_text", &prompt)?;
         self.line("event_msg", json!({"type": "user_message", "message": prompt, "kind": "plain"}))?;
-        self.line("turn_context", json!({"cwd": cwd, "approval_policy": "on-request", "model": "gpt-5-codex"}))?;
+        self.line("turn_context", json!({"cwd": cwd, "approval_policy": "on-request", "model": MODEL}))?;
         for _ in 0..self.maker.text.random.between(1, 8) {
             self.call(cwd)?;
             self.usage()?;
@@ -102,13 +104,14 @@ impl Writer<'_> {
         self.total.iter_mut().zip(last).for_each(|(sum, count)| *sum += count);
         let [input, cached, output, reasoning] = last;
         self.counts.messages += 1;
-        self.counts.add_request([input - cached, output, cached, 0, reasoning]);
         let info = json!({"total_token_usage": tokens(self.total), "last_token_usage": tokens(last), "model_context_window": 272_000});
         let count = |info: &Value| json!({"type": "token_count", "info": info, "rate_limits": null});
         if is_empty {
             self.line("event_msg", count(&Value::Null))?;
         }
-        for _ in 0..1 + u64::from(is_repeated) {
+        self.line("event_msg", count(&info))?;
+        self.counts.add_request([input - cached, output, cached, 0, reasoning], self.ms, MODEL);
+        if is_repeated {
             self.line("event_msg", count(&info))?;
         }
         Ok(())

@@ -2,6 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use scrollback::view::counting::{CountedSession, Elected, Level, SessionCounts, Stats, StatsQuery, stats};
+use scrollback::view::find::Places;
+use scrollback::{Home, ReadOptions, Session, Source, Usage};
+
 use super::*;
 
 fn home(seed: u64) -> (tempdir::Folder, Value) {
@@ -86,6 +90,77 @@ fn the_truth_is_what_the_files_hold() {
     assert!(torn > 3 && children > 3 && answers > requests.len() + 100, "{torn} {children} {answers}");
     let needles: usize = of_sessions().map(|file| String::from_utf8_lossy(file).matches(NEEDLE).count()).sum();
     assert_eq!(truth["needle"]["prompts"], needles);
+}
+
+/// Every session of a home, counted.
+fn counted(home: &Path) -> Vec<CountedSession> {
+    let now = "2026-12-31T00:00:00Z".parse().unwrap();
+    let reading = ReadOptions::plain(now);
+    let home = Home { dir: home.to_path_buf(), cwd: home.to_path_buf(), vars: BTreeMap::new() };
+    let places = Places { home, store: None, dialect: None, mask: None };
+    let sources: Vec<Source> = places.sources().into_iter().map(|source| source.unwrap()).collect();
+    let counted = |source: &Source| {
+        let session = Session::open(source, &reading).unwrap();
+        let (row, counts) = (session.row().unwrap(), SessionCounts::of(&session).unwrap());
+        CountedSession { row, counts, is_in_scope: true }
+    };
+    sources.iter().map(counted).collect()
+}
+
+fn by(sessions: &[CountedSession], by: &[Level]) -> Stats {
+    let price = |_: &str, _: Usage| None;
+    let by = by.to_vec();
+    let query = StatsQuery { by, zone: jiff::tz::TimeZone::UTC, since: None, until: None, price: &price };
+    stats(sessions, &Elected::among(sessions), &query)
+}
+
+fn tokens(usage: Usage) -> Value {
+    let Usage { input, output, cache_read, cache_write, reasoning } = usage;
+    let [input, output, cache_read, cache_write, reasoning] =
+        [input, output, cache_read, cache_write, reasoning].map(|count| count.unwrap_or(0));
+    json!({"input": input, "output": output, "cacheRead": cache_read, "cacheWrite": cache_write, "reasoning": reasoning})
+}
+
+#[test]
+fn the_statistics_of_a_home_are_its_truth() {
+    for seed in [7, 9] {
+        let (folder, truth) = home(seed);
+        let sessions = counted(&folder.0);
+        let stats = by(&sessions, &[Level::Agent]);
+        assert_eq!(stats.rows.len(), 2);
+        for row in stats.rows {
+            let agent = row.key.unwrap().concat_names();
+            let truth = &truth["dialects"][&agent];
+            assert_eq!(tokens(row.usage), truth["tokens"], "{agent}");
+            let counts = json!([row.sessions, row.requests, row.messages, row.tool_calls]);
+            let true_counts = ["sessions", "requests", "messages", "toolCalls"].map(|name| truth[name].clone());
+            assert_eq!(counts, json!(true_counts), "{agent}: sessions, requests, messages, calls");
+        }
+        for (level, name) in [(Level::Day, "byDay"), (Level::Model, "byModel")] {
+            let mut counted: BTreeMap<String, Value> = BTreeMap::new();
+            for row in by(&sessions, &[Level::Agent, level]).rows.into_iter().filter(|row| row.requests > 0) {
+                counted.insert(row.key.unwrap().concat_names(), tokens(row.usage));
+            }
+            let mut true_tokens = BTreeMap::new();
+            for agent in ["claude-code", "codex"] {
+                for (key, tokens) in truth["dialects"][agent][name].as_object().unwrap() {
+                    true_tokens.insert(format!("{agent} {key}"), tokens.clone());
+                }
+            }
+            assert_eq!(counted, true_tokens, "{name}");
+        }
+    }
+}
+
+/// The names of a key as one text.
+trait Names {
+    fn concat_names(self) -> String;
+}
+
+impl Names for Vec<Option<String>> {
+    fn concat_names(self) -> String {
+        self.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
 }
 
 #[test]

@@ -43,6 +43,17 @@ impl Cost {
         self.nano_usd as f64 / NANOS_PER_USD
     }
 
+    /// A share of it: `part` of `whole`.
+    pub(crate) fn share(self, part: u128, whole: u128) -> Cost {
+        let nano_usd = (u128::from(self.nano_usd) * part).checked_div(whole).unwrap_or(0);
+        Cost { nano_usd: u64::try_from(nano_usd).unwrap_or(u64::MAX) }
+    }
+
+    /// What is left of it without another cost.
+    pub(crate) fn without(self, other: Cost) -> Cost {
+        Cost { nano_usd: self.nano_usd.saturating_sub(other.nano_usd) }
+    }
+
     /// Adds another cost. A hostile file cannot make it overflow.
     pub fn add(&mut self, other: Cost) {
         self.nano_usd = self.nano_usd.saturating_add(other.nano_usd);

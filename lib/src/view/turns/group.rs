@@ -57,7 +57,7 @@ fn begins_turn(record: RecordRef<'_>) -> Result<bool> {
         // The summary may be in a record of its own.
         Kind::Compaction => record.parent().is_none_or(|parent| parent.kind() != Kind::Compaction),
         Kind::System if !record.is_failure() => {
-            let body = record.body()?;
+            let body = record.exact_body()?;
             let display = body.content().and_then(|content| content.display.as_ref());
             matches!(display, Some(Display::Command { .. } | Display::Shell { .. } | Display::Notification { .. }))
         }

@@ -22,13 +22,7 @@ impl Turns<'_> {
         let body = first.body()?;
         let (kind, text) = beginning(first, &body);
         let reader = self.read(turn)?;
-        // In a room, people talk to each other too.
-        let is_in_room = body.content().is_some_and(|content| content.sender.is_some());
-        let asks = matches!(kind, TurnKind::Prompt | TurnKind::Notification) && !is_in_room;
-        let end = match reader.end(asks, group.is_continued && group.head.is_none()) {
-            Some(TurnEnd::NoAnswer) if self.is_answered_later(turn)? => Some(TurnEnd::AnsweredWithNext),
-            end => end,
-        };
+        let end = self.end(turn, kind, &body, &reader)?;
         Ok(TurnRow {
             id: name(self.last(turn)),
             first: name(first),
@@ -47,19 +41,39 @@ impl Turns<'_> {
         })
     }
 
-    fn read(&self, turn: usize) -> Result<Reader> {
-        let mut reader = Reader::default();
-        for record in self.records(turn).filter(|record| !record.is_side() || record.is_failure()) {
-            let body = record.body()?;
-            if !is_asked_for_by_compaction(record, &body)? {
-                reader.add(record, body);
-            }
+    /// How a turn ended that begins with this body.
+    pub(in crate::view) fn end(
+        &self,
+        turn: usize,
+        kind: TurnKind,
+        first: &Body,
+        reader: &TurnReader,
+    ) -> Result<Option<TurnEnd>> {
+        let group = &self.groups[turn];
+        // In a room, people talk to each other too.
+        let is_in_room = first.content().is_some_and(|content| content.sender.is_some());
+        let asks = matches!(kind, TurnKind::Prompt | TurnKind::Notification) && !is_in_room;
+        Ok(match reader.end(asks, group.is_continued && group.head.is_none()) {
+            Some(TurnEnd::NoAnswer) if self.is_answered_later(turn)? => Some(TurnEnd::AnsweredWithNext),
+            end => end,
+        })
+    }
+
+    fn read(&self, turn: usize) -> Result<TurnReader> {
+        let mut reader = TurnReader::default();
+        for record in self.records(turn).filter(|record| is_read(*record)) {
+            reader.add(record, &record.exact_body()?)?;
         }
-        // The last results can be in the record of the next prompt.
-        let next = self.last(turn).children().filter(|next| reader.has_open_calls() && next.kind() == Kind::User);
-        let next: Vec<Body> = next.map(RecordRef::body).collect::<Result<_>>()?;
-        next.iter().filter_map(Body::content).for_each(|content| reader.results(&content.results));
+        self.read_next(turn, &mut reader)?;
         Ok(reader)
+    }
+
+    /// Reads the last results of a turn, which can be in the record of the next prompt.
+    pub(in crate::view) fn read_next(&self, turn: usize, reader: &mut TurnReader) -> Result<()> {
+        let next = self.last(turn).children().filter(|next| reader.has_open_calls() && next.kind() == Kind::User);
+        let next: Vec<Body> = next.map(RecordRef::exact_body).collect::<Result<_>>()?;
+        next.iter().filter_map(Body::content).for_each(|content| reader.results(&content.results));
+        Ok(())
     }
 
     /// Whether the model answers a prompt together with one of those that were typed right after it.
@@ -80,12 +94,17 @@ impl Turns<'_> {
     }
 }
 
+/// Whether the body of a record says something about its turn.
+pub(in crate::view) fn is_read(record: RecordRef<'_>) -> bool {
+    !record.is_side() || record.is_failure()
+}
+
 /// Whether an answer in the middle of a turn is only the summary of the compaction right after it.
 fn is_asked_for_by_compaction(record: RecordRef<'_>, body: &Body) -> Result<bool> {
     let Body::Assistant(content) = body else { return Ok(false) };
     let is_text = |part: &Part| matches!(part, Part::Text(_));
     let Some(next) = record.children().find(|next| next.kind() == Kind::Compaction) else { return Ok(false) };
-    let Body::Compaction(compaction) = next.body()? else { return Ok(false) };
+    let Body::Compaction(compaction) = next.exact_body()? else { return Ok(false) };
     let summary = compaction.summary.unwrap_or_default();
     Ok(content.parts.iter().all(is_text) && Compaction::asked_for(&text_of(body), &summary))
 }
@@ -95,7 +114,7 @@ fn name(record: RecordRef<'_>) -> RecordId {
 }
 
 /// What a turn begins with.
-fn beginning(first: RecordRef<'_>, body: &Body) -> (TurnKind, String) {
+pub(in crate::view) fn beginning(first: RecordRef<'_>, body: &Body) -> (TurnKind, String) {
     match body {
         Body::User(content) | Body::System(content) => match &content.display {
             Some(Display::Command { text }) if first.kind() == Kind::System => (TurnKind::Command, text.clone()),
@@ -149,8 +168,9 @@ enum Last {
     Interruption,
 }
 
+/// What the bodies of a turn say about how it ended. They hold ids only, so no text has to be masked.
 #[derive(Default)]
-struct Reader {
+pub(in crate::view) struct TurnReader {
     last: Last,
     calls: HashSet<String>,
     answered: HashSet<String>,
@@ -158,10 +178,14 @@ struct Reader {
     denied: HashSet<String>,
 }
 
-impl Reader {
-    fn add(&mut self, record: RecordRef<'_>, body: Body) {
+impl TurnReader {
+    /// Takes the next record of the turn.
+    pub(in crate::view) fn add(&mut self, record: RecordRef<'_>, body: &Body) -> Result<()> {
+        if is_asked_for_by_compaction(record, body)? {
+            return Ok(());
+        }
         match body {
-            Body::Assistant(content) => self.answer(record, &content),
+            Body::Assistant(content) => self.answer(record, content),
             Body::ToolResult(content) => {
                 self.results(&content.results);
                 // Who refuses a call stops the agent, unless it goes on.
@@ -182,6 +206,7 @@ impl Reader {
             | Body::Header(_)
             | Body::Other(_) => {}
         }
+        Ok(())
     }
 
     fn answer(&mut self, record: RecordRef<'_>, content: &Content) {

@@ -1,0 +1,134 @@
+//! Which occurrence of a fact counts: forks, resumed copies and sub-agents repeat the facts of other sessions.
+//!
+//! The session that started first has it, then the one with the smaller id. What a session itself says to be a copy of another one
+//! counts there, as long as that one exists. When a session goes, its facts are those of the next one.
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+
+use super::{CountedSession, Origin, RequestFact};
+
+/// Whether an occurrence of a fact counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// It counts.
+    Counted,
+    /// The session with this number has the same fact.
+    Repeats(u32),
+    /// It is a copy from the session with this number, by its own account.
+    CopyOf(u32),
+}
+
+/// The facts that count.
+#[derive(Debug)]
+pub struct Elected {
+    /// Of each session, its requests.
+    pub requests: Vec<Vec<Reason>>,
+    /// Of each session, what happened.
+    pub events: Vec<Vec<Reason>>,
+    /// The tokens of requests whose occurrences differ: those with the most output, whole.
+    pub tokens: HashMap<u64, [Option<u64>; 5]>,
+    /// The session that a sub-agent's belongs to; its own number for the others.
+    pub roots: Vec<u32>,
+}
+
+/// How deep sub-agents are followed to the session of a person: what is deeper is a cycle.
+const NESTING_LIMIT: usize = 32;
+
+impl Elected {
+    /// Elects one occurrence of each fact.
+    pub fn among(sessions: &[CountedSession]) -> Elected {
+        let by_id = by_id(sessions);
+        let mut order: Vec<usize> = (0..sessions.len()).collect();
+        order.sort_by_key(|at| {
+            let row = &sessions[*at].row;
+            (row.started.is_none(), row.started, row.id.as_str(), row.path.as_str())
+        });
+        let mut elected = Elected {
+            requests: vec![Vec::new(); sessions.len()],
+            events: vec![Vec::new(); sessions.len()],
+            tokens: HashMap::new(),
+            roots: (0..sessions.len()).map(|at| root(at, sessions, &by_id)).collect(),
+        };
+        let count = |facts: fn(&CountedSession) -> usize| sessions.iter().map(facts).sum::<usize>();
+        let mut requests = Seen::with_capacity(count(|session| session.counts.requests.len()));
+        let mut events = Seen::with_capacity(count(|session| session.counts.events.len()));
+        for at in order {
+            let session = &sessions[at];
+            let origins: Vec<Option<u32>> =
+                session.counts.origins.iter().map(|origin| present(origin, at, sessions, &by_id)).collect();
+            let origin = |number: Option<u8>| origins.get(usize::from(number?)).copied().flatten();
+            for (number, request) in session.counts.requests.iter().enumerate() {
+                let reason = reason(origin(request.origin), request.id, (at as u32, number as u32), &mut requests);
+                if let Some((session, first)) = requests.get(&request.id).filter(|_| reason != Reason::Counted) {
+                    let first = &sessions[*session as usize].counts.requests[*first as usize];
+                    elected.keep_greater(request, first);
+                }
+                elected.requests[at].push(reason);
+            }
+            for (number, event) in session.counts.events.iter().enumerate() {
+                let here = (at as u32, number as u32);
+                elected.events[at].push(reason(origin(event.origin), event.id, here, &mut events));
+            }
+        }
+        elected
+    }
+
+    /// Keeps the whole usage with the greatest output.
+    fn keep_greater(&mut self, repeated: &RequestFact, first: &RequestFact) {
+        let known = self.tokens.get(&first.id).unwrap_or(&first.tokens);
+        let [_, output, ..] = repeated.tokens;
+        if repeated.tokens != *known && output >= known[1] {
+            self.tokens.insert(first.id, repeated.tokens);
+        }
+    }
+}
+
+/// Where a fact was seen first: the session, and its number there.
+type Seen = HashMap<u64, (u32, u32)>;
+
+fn reason(origin: Option<u32>, id: u64, here: (u32, u32), seen: &mut Seen) -> Reason {
+    if let Some(origin) = origin {
+        return Reason::CopyOf(origin);
+    }
+    match seen.entry(id) {
+        Entry::Occupied(first) => Reason::Repeats(first.get().0),
+        Entry::Vacant(free) => {
+            free.insert(here);
+            Reason::Counted
+        }
+    }
+}
+
+type ById<'a> = HashMap<&'a str, Vec<u32>>;
+
+fn by_id(sessions: &[CountedSession]) -> ById<'_> {
+    let mut by_id = ById::new();
+    for (at, session) in sessions.iter().enumerate() {
+        by_id.entry(session.row.id.as_str()).or_default().push(at as u32);
+    }
+    by_id
+}
+
+/// The session that a record says it was copied from, if that is there.
+fn present(origin: &Origin, at: usize, sessions: &[CountedSession], by_id: &ById<'_>) -> Option<u32> {
+    let dialect = origin.dialect.as_ref().unwrap_or(&sessions[at].row.dialect);
+    let with_id = by_id.get(origin.session.as_str())?;
+    let is_it = |other: &&u32| **other as usize != at && sessions[**other as usize].row.dialect == *dialect;
+    with_id.iter().find(is_it).copied()
+}
+
+fn root(at: usize, sessions: &[CountedSession], by_id: &ById<'_>) -> u32 {
+    let mut root = at;
+    for _ in 0..NESTING_LIMIT {
+        let row = &sessions[root].row;
+        let parent = row.parent_session.as_ref().and_then(|parent| by_id.get(parent.as_str()));
+        let is_parent =
+            |other: &&u32| **other as usize != root && sessions[**other as usize].row.dialect == row.dialect;
+        match parent.and_then(|parents| parents.iter().find(is_parent)) {
+            Some(parent) => root = *parent as usize,
+            None => break,
+        }
+    }
+    root as u32
+}

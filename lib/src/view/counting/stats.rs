@@ -1,0 +1,508 @@
+//! From the facts that count to rows.
+
+use hashbrown::{HashMap, HashSet};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+
+use super::elect::{Elected, Reason};
+use super::{CountedSession, EventKind, Level, RequestFact};
+use crate::model::record::{Cost, Usage};
+
+/// What to count.
+pub struct StatsQuery<'a> {
+    /// What the rows are; several levels make a row for each combination.
+    pub by: Vec<Level>,
+    /// Where a day begins.
+    pub zone: TimeZone,
+    /// Facts of this time or later.
+    pub since: Option<Timestamp>,
+    /// Facts before this time.
+    pub until: Option<Timestamp>,
+    /// What a request cost that neither the agent nor the list of prices knows.
+    pub price: &'a dyn Fn(&str, Usage) -> Option<Cost>,
+}
+
+/// The answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Stats {
+    /// What the rows are.
+    pub by: Vec<Level>,
+    /// Time runs forward; other rows have the most tokens first.
+    pub rows: Vec<StatsRow>,
+    /// Everything, also what belongs to no row.
+    pub total: StatsRow,
+}
+
+/// One row. A request belongs to the day of its first record.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatsRow {
+    /// One name for each level; `None` is not known. The total has no key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<Vec<Option<String>>>,
+    /// Tokens.
+    pub usage: Usage,
+    /// What the requests cost whose cost is known, in dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Requests whose cost is not known.
+    pub unpriced: u64,
+    /// Requests to a model.
+    pub requests: u64,
+    /// Sessions; those of sub-agents belong to the session that started them.
+    pub sessions: u64,
+    /// Prompts and answers.
+    pub messages: u64,
+    /// Prompts of people, each with what follows.
+    pub turns: u64,
+    /// Tool calls.
+    pub tool_calls: u64,
+    /// Those that failed or were refused.
+    pub tool_failures: u64,
+    /// The time that they took.
+    pub tool_seconds: f64,
+    /// Different files that calls changed.
+    pub files_touched: u64,
+    /// Time without pauses of more than five minutes.
+    pub active_seconds: f64,
+    /// Characters of reasoning of all that the model wrote; the input of tools does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking_share: Option<f64>,
+    /// Tokens read from a cache of all that were sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_hit_rate: Option<f64>,
+    /// Calls that had failed before in the same turn.
+    pub retries: u64,
+    /// Compactions.
+    pub compactions: u64,
+    /// Turns that ended with an answer.
+    pub clean_ends: u64,
+    /// Turns in which the model thought.
+    pub thinking_turns: u64,
+    /// Those of them that ended with an answer.
+    pub thinking_clean_ends: u64,
+}
+
+/// The levels of a row, as numbers of names; no more levels than there are.
+type Key = [u32; Level::ALL.len()];
+
+/// What a row has so far.
+#[derive(Default)]
+struct Sums {
+    usage: Usage,
+    cost: Option<Cost>,
+    unpriced: u64,
+    requests: u64,
+    sessions: HashSet<u32>,
+    messages: u64,
+    turns: u64,
+    tool_calls: u64,
+    tool_failures: u64,
+    tool_ms: u64,
+    files: HashSet<u64>,
+    active_ms: u64,
+    text_chars: u64,
+    thinking_chars: u64,
+    retries: u64,
+    compactions: u64,
+    clean_ends: u64,
+    thinking_turns: u64,
+    thinking_clean_ends: u64,
+}
+
+/// Counts what was elected among all sessions, in those that are in scope.
+pub fn stats(sessions: &[CountedSession], elected: &Elected, query: &StatsQuery<'_>) -> Stats {
+    let mut counter = Counter::new(query);
+    for (at, session) in sessions.iter().enumerate().filter(|(_, session)| session.is_in_scope) {
+        let of_session = counter.session(&sessions[elected.roots[at] as usize], session, elected.roots[at]);
+        if session.times().any(|at| query.holds(at)) {
+            counter.add_session(&of_session);
+        }
+        for request in counted(&session.counts.requests, &elected.requests[at]) {
+            if !query.holds(request.at) {
+                continue;
+            }
+            let usage = usage_of(request, elected);
+            let model = name(&session.counts.models, request.model);
+            let cost = cost_of(request, usage, model, query);
+            counter.add(&of_session, request.at, model, None, |sums| {
+                sums.requests += 1;
+                sums.usage.add(usage);
+                match cost {
+                    Some(cost) => sums.cost.get_or_insert_default().add(cost),
+                    None => sums.unpriced += 1,
+                }
+            });
+        }
+        let is_sub_agent = elected.roots[at] as usize != at;
+        for event in counted(&session.counts.events, &elected.events[at]) {
+            if !query.holds(event.at) {
+                continue;
+            }
+            let model = name(&session.counts.models, event.model);
+            let tool = match &event.kind {
+                EventKind::Call { tool, .. } => Some(name(&session.counts.tools, Some(*tool))),
+                _ => None,
+            };
+            // A sub-agent works while its session waits for it.
+            let active_ms = if is_sub_agent { 0 } else { u64::from(event.active_ms) };
+            counter.add(&of_session, event.at, model, tool, |sums| sums.add(&event.kind, active_ms));
+        }
+    }
+    counter.finish()
+}
+
+impl StatsQuery<'_> {
+    fn holds(&self, at: Option<i64>) -> bool {
+        let is_after = |since: Timestamp| at.is_some_and(|at| at >= since.as_microsecond());
+        let is_before = |until: Timestamp| at.is_some_and(|at| at < until.as_microsecond());
+        self.since.is_none_or(is_after) && self.until.is_none_or(is_before)
+    }
+}
+
+impl CountedSession {
+    /// The times of its facts, those that count elsewhere included.
+    fn times(&self) -> impl Iterator<Item = Option<i64>> {
+        let requests = self.counts.requests.iter().map(|request| request.at);
+        requests.chain(self.counts.events.iter().map(|event| event.at))
+    }
+}
+
+/// The facts that count.
+fn counted<'a, T>(facts: &'a [T], reasons: &'a [Reason]) -> impl Iterator<Item = &'a T> {
+    facts.iter().zip(reasons).filter(|(_, reason)| **reason == Reason::Counted).map(|(fact, _)| fact)
+}
+
+fn usage_of(request: &RequestFact, elected: &Elected) -> Usage {
+    let tokens = elected.tokens.get(&request.id).copied().unwrap_or(request.tokens);
+    RequestFact { tokens, ..*request }.usage()
+}
+
+fn cost_of(request: &RequestFact, usage: Usage, model: Option<&str>, query: &StatsQuery<'_>) -> Option<Cost> {
+    let known = request.recorded_cost.or(request.listed_cost);
+    known.or_else(|| (query.price)(model?, usage))
+}
+
+fn name(names: &[String], number: Option<u16>) -> Option<&str> {
+    names.get(usize::from(number?)).map(String::as_str)
+}
+
+/// The names of a session's levels, as numbers.
+struct OfSession {
+    root: u32,
+    project: u32,
+    agent: u32,
+    session: u32,
+}
+
+struct Counter<'q> {
+    query: &'q StatsQuery<'q>,
+    names: Names,
+    /// The periods of each quarter of an hour: no zone is shifted by less.
+    periods: HashMap<i64, [u32; 3]>,
+    rows: HashMap<Key, Sums>,
+    total: Sums,
+}
+
+const QUARTER_MICROS: i64 = 15 * 60 * 1_000_000;
+
+/// Each name once. 0 is what is not known.
+#[derive(Default)]
+struct Names {
+    numbers: HashMap<String, u32>,
+    names: Vec<String>,
+}
+
+impl Names {
+    fn number(&mut self, name: Option<&str>) -> u32 {
+        let Some(name) = name else { return 0 };
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), self.names.len() as u32);
+        self.names.len() as u32
+    }
+
+    fn name(&self, number: u32) -> Option<&String> {
+        self.names.get((number as usize).checked_sub(1)?)
+    }
+}
+
+impl<'q> Counter<'q> {
+    fn new(query: &'q StatsQuery<'q>) -> Counter<'q> {
+        Counter {
+            query,
+            names: Names::default(),
+            periods: HashMap::new(),
+            rows: HashMap::new(),
+            total: Sums::default(),
+        }
+    }
+
+    fn session(&mut self, root: &CountedSession, session: &CountedSession, number: u32) -> OfSession {
+        OfSession {
+            root: number,
+            project: self.names.number(session.row.project.as_deref()),
+            agent: self.names.number(Some(&session.row.dialect)),
+            session: self.names.number(Some(root.row.id.as_str())),
+        }
+    }
+
+    /// Adds a session, also one that only repeats others: to its row, if that is decided by the session alone, and to the total.
+    fn add_session(&mut self, session: &OfSession) {
+        self.total.sessions.insert(session.root);
+        if self.query.by.iter().all(|level| matches!(level, Level::Project | Level::Agent | Level::Session)) {
+            self.add(session, None, None, None, |_| {});
+        }
+    }
+
+    /// Adds a fact to its row, if it has one, and to the total.
+    fn add(
+        &mut self,
+        session: &OfSession,
+        at: Option<i64>,
+        model: Option<&str>,
+        tool: Option<Option<&str>>,
+        mut add: impl FnMut(&mut Sums),
+    ) {
+        add(&mut self.total);
+        let mut key = Key::default();
+        for (at_level, level) in self.query.by.iter().enumerate().take(key.len()) {
+            key[at_level] = match level {
+                Level::Day => self.period(at)[0],
+                Level::Week => self.period(at)[1],
+                Level::Month => self.period(at)[2],
+                Level::Project => session.project,
+                Level::Agent => session.agent,
+                Level::Session => session.session,
+                Level::Model => self.names.number(model),
+                // What is no call belongs to no tool.
+                Level::Tool => match tool {
+                    Some(tool) => self.names.number(tool),
+                    None => return,
+                },
+            };
+        }
+        let row = self.rows.entry(key).or_default();
+        add(row);
+        row.sessions.insert(session.root);
+    }
+
+    /// The day, week and month of an instant.
+    fn period(&mut self, at: Option<i64>) -> [u32; 3] {
+        let Some(at) = at else { return [0; 3] };
+        let quarter = at.div_euclid(QUARTER_MICROS);
+        if let Some(known) = self.periods.get(&quarter) {
+            return *known;
+        }
+        let at = Timestamp::from_microsecond(quarter.saturating_mul(QUARTER_MICROS)).ok();
+        let levels = [Level::Day, Level::Week, Level::Month];
+        let periods = levels.map(|level| self.names.number(at.map(|at| level.period(at, &self.query.zone)).as_deref()));
+        self.periods.insert(quarter, periods);
+        periods
+    }
+
+    fn finish(self) -> Stats {
+        let Counter { query, names, mut rows, total, .. } = self;
+        if query.by.is_empty() {
+            rows.clear();
+        }
+        let levels = query.by.len().min(Level::ALL.len());
+        let mut weights: HashMap<(usize, Key), u64> = HashMap::new();
+        let prefix = |key: &Key, level: usize| {
+            let mut prefix = Key::default();
+            prefix[..=level].copy_from_slice(&key[..=level]);
+            prefix
+        };
+        for (key, sums) in &rows {
+            for level in 0..levels {
+                let weight = weights.entry((level, prefix(key, level))).or_default();
+                *weight = weight.saturating_add(sums.weight());
+            }
+        }
+        let mut rows: Vec<(Key, Sums)> = rows.into_iter().collect();
+        rows.sort_by(|(a, _), (b, _)| {
+            let compared = (0..levels).map(|level| {
+                let weight = |key: &Key| weights.get(&(level, prefix(key, level))).copied().unwrap_or(0);
+                let by_name = names.name(a[level]).cmp(&names.name(b[level]));
+                if query.by[level].is_time() { by_name } else { weight(b).cmp(&weight(a)).then(by_name) }
+            });
+            compared.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
+        });
+        let key = |key: &Key| key[..levels].iter().map(|number| names.name(*number).cloned()).collect();
+        Stats {
+            by: query.by.clone(),
+            rows: rows.into_iter().map(|(of, sums)| sums.row(Some(key(&of)))).collect(),
+            total: total.row(None),
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, event: &EventKind, active_ms: u64) {
+        self.active_ms += active_ms;
+        match event {
+            EventKind::Prompt { is_turn, is_clean, has_thinking } => {
+                self.messages += 1;
+                self.turns += u64::from(*is_turn);
+                self.clean_ends += u64::from(*is_turn && *is_clean);
+                self.thinking_turns += u64::from(*is_turn && *has_thinking);
+                self.thinking_clean_ends += u64::from(*is_turn && *has_thinking && *is_clean);
+            }
+            EventKind::Answer { text_chars, thinking_chars } => {
+                self.messages += 1;
+                self.text_chars += u64::from(*text_chars);
+                self.thinking_chars += u64::from(*thinking_chars);
+            }
+            EventKind::Call { has_failed, is_retry, duration_ms, files, .. } => {
+                self.tool_calls += 1;
+                self.tool_failures += u64::from(*has_failed);
+                self.retries += u64::from(*is_retry);
+                self.tool_ms = self.tool_ms.saturating_add(duration_ms.unwrap_or(0));
+                if !has_failed {
+                    self.files.extend(files);
+                }
+            }
+            EventKind::Compaction => self.compactions += 1,
+        }
+    }
+
+    /// What the order of rows depends on: tokens, then calls.
+    fn weight(&self) -> u64 {
+        self.usage.total().unwrap_or(0).saturating_add(self.tool_calls)
+    }
+
+    fn row(self, key: Option<Vec<Option<String>>>) -> StatsRow {
+        let Usage { input, cache_read, cache_write, .. } = self.usage;
+        let sent = [input, cache_read, cache_write].into_iter().flatten().reduce(u64::saturating_add);
+        StatsRow {
+            key,
+            usage: self.usage,
+            cost_usd: self.cost.map(Cost::to_usd),
+            unpriced: self.unpriced,
+            requests: self.requests,
+            sessions: self.sessions.len() as u64,
+            messages: self.messages,
+            turns: self.turns,
+            tool_calls: self.tool_calls,
+            tool_failures: self.tool_failures,
+            tool_seconds: self.tool_ms as f64 / 1000.0,
+            files_touched: self.files.len() as u64,
+            active_seconds: self.active_ms as f64 / 1000.0,
+            thinking_share: share(self.thinking_chars, self.thinking_chars + self.text_chars),
+            cache_hit_rate: sent.and_then(|sent| share(cache_read.unwrap_or(0), sent)),
+            retries: self.retries,
+            compactions: self.compactions,
+            clean_ends: self.clean_ends,
+            thinking_turns: self.thinking_turns,
+            thinking_clean_ends: self.thinking_clean_ends,
+        }
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// How long a billing window is.
+const BLOCK_MICROS: i64 = 5 * 3600 * 1_000_000;
+const HOUR_MICROS: i64 = 3600 * 1_000_000;
+const MINUTE_MICROS: f64 = 60_000_000.0;
+
+/// A billing window: five hours from the full hour of its first request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Block {
+    /// When it began.
+    pub start: Timestamp,
+    /// When it ends.
+    pub end: Timestamp,
+    /// Its last request.
+    pub last: Timestamp,
+    /// Tokens.
+    pub usage: Usage,
+    /// What the requests cost whose cost is known, in dollars.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Requests whose cost is not known.
+    pub unpriced: u64,
+    /// Requests.
+    pub requests: u64,
+    /// Tokens a minute, from its first to its last request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute: Option<f64>,
+    /// Dollars an hour.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost_per_hour: Option<f64>,
+    /// What is left of the running window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<BlockLeft>,
+}
+
+/// What is left of the running window.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BlockLeft {
+    /// Minutes until it ends.
+    pub minutes: f64,
+    /// All tokens of the window at its end, if it goes on as it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projected_tokens: Option<f64>,
+    /// Its cost then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub projected_cost_usd: Option<f64>,
+}
+
+/// The billing windows of the requests that count, the oldest first.
+pub fn blocks(sessions: &[CountedSession], elected: &Elected, query: &StatsQuery<'_>, now: Timestamp) -> Vec<Block> {
+    let mut requests: Vec<(i64, Usage, Option<Cost>)> = Vec::new();
+    for (at, session) in sessions.iter().enumerate().filter(|(_, session)| session.is_in_scope) {
+        for request in counted(&session.counts.requests, &elected.requests[at]) {
+            let usage = usage_of(request, elected);
+            let cost = cost_of(request, usage, name(&session.counts.models, request.model), query);
+            requests.extend(request.at.filter(|at| query.holds(Some(*at))).map(|at| (at, usage, cost)));
+        }
+    }
+    requests.sort_by_key(|(at, ..)| *at);
+    let mut blocks = Vec::new();
+    let mut left = requests.as_slice();
+    while let Some((first, ..)) = left.first() {
+        let start = first.div_euclid(HOUR_MICROS) * HOUR_MICROS;
+        let (of_block, rest) = left.split_at(left.partition_point(|(at, ..)| *at < start + BLOCK_MICROS));
+        left = rest;
+        blocks.extend(block(start, of_block, now));
+    }
+    blocks
+}
+
+fn block(start: i64, requests: &[(i64, Usage, Option<Cost>)], now: Timestamp) -> Option<Block> {
+    let instant = |micros: i64| Timestamp::from_microsecond(micros).ok();
+    let (first, last, end) = (requests.first()?.0, requests.last()?.0, start + BLOCK_MICROS);
+    let (mut usage, mut cost) = (Usage::default(), None::<Cost>);
+    for (_, of_request, costed) in requests {
+        usage.add(*of_request);
+        costed.iter().for_each(|costed| cost.get_or_insert_default().add(*costed));
+    }
+    let (tokens, cost_usd) = (usage.total().unwrap_or(0) as f64, cost.map(Cost::to_usd));
+    let minutes = Some((last - first) as f64 / MINUTE_MICROS).filter(|minutes| *minutes > 0.0);
+    let left_minutes = (end - now.as_microsecond()) as f64 / MINUTE_MICROS;
+    let is_running = (start..end).contains(&now.as_microsecond());
+    Some(Block {
+        start: instant(start)?,
+        end: instant(end)?,
+        last: instant(last)?,
+        usage,
+        cost_usd,
+        unpriced: requests.iter().filter(|(.., cost)| cost.is_none()).count() as u64,
+        requests: requests.len() as u64,
+        tokens_per_minute: minutes.map(|minutes| tokens / minutes),
+        cost_per_hour: minutes.zip(cost_usd).map(|(minutes, cost)| cost / minutes * 60.0),
+        left: is_running.then(|| BlockLeft {
+            minutes: left_minutes,
+            projected_tokens: minutes.map(|minutes| tokens + tokens / minutes * left_minutes),
+            projected_cost_usd: minutes.zip(cost_usd).map(|(minutes, cost)| cost + cost / minutes * left_minutes),
+        }),
+    })
+}
