@@ -11,6 +11,7 @@ use crate::commands::{
     config::ConfigArgs,
     convert::ConvertArgs,
     doctor::DoctorArgs,
+    export::ExportArgs,
     extract_tools::ExtractToolsArgs,
     files::FilesArgs,
     fork::ForkArgs,
@@ -28,6 +29,7 @@ use crate::commands::{
     rewind::RewindArgs,
     search::SearchArgs,
     show::ShowArgs,
+    stats::StatsArgs,
     tail::TailArgs,
     trash::TrashArgs,
     tree::TreeArgs,
@@ -69,11 +71,13 @@ pub(crate) enum Command {
     #[command(visible_alias = "ls")]
     List(ListArgs),
     Search(SearchArgs),
+    Stats(StatsArgs),
     Show(ShowArgs),
     Tree(TreeArgs),
     Tail(TailArgs),
     History(HistoryArgs),
     ExtractTools(ExtractToolsArgs),
+    Export(ExportArgs),
     Resume(ResumeArgs),
     Record(RecordArgs),
     New(NewArgs),
@@ -118,12 +122,14 @@ impl Command {
             Command::Keep(args) => args.writes(),
             Command::List(_)
             | Command::Search(_)
+            | Command::Stats(_)
             | Command::Index(_)
             | Command::Show(_)
             | Command::Tree(_)
             | Command::Tail(_)
             | Command::History(_)
             | Command::ExtractTools(_)
+            | Command::Export(_)
             | Command::Resume(_)
             | Command::Convert(_)
             | Command::Files(_)

@@ -308,7 +308,7 @@ impl ValueKind {
 }
 
 /// The text of the config file, empty without one; or why it cannot be read. People keep it elsewhere and link to it.
-fn read_text(path: &Path) -> Result<String, String> {
+pub(crate) fn read_text(path: &Path) -> Result<String, String> {
     let bytes = match regular_file::read(path, CONFIG_LIMIT_BYTES, Links::Follow) {
         Ok(bytes) => bytes,
         Err(Error::Io { source, .. }) => match source.kind() {

@@ -129,6 +129,8 @@ impl From<scrollback::model::Error> for Failure {
             Error::NoDataFolder => "set HOME, XDG_DATA_HOME or SCROLLBACK_HOME to an absolute path",
             Error::InvalidRoot(_) => "use --root DIR to name the directory of the project",
             Error::Changed(_) => "another program rewrote it; run the command again",
+            Error::NotOurTables(_) => "name a new file, or one that `scrollback export --to sqlite` made",
+            Error::NewerTables(_) => "update scrollback, or name a new file",
             Error::NoSessions(_) => {
                 "it needs a table `agents` with the columns id, prompt, status and model; see docs/dialects/ai-sdk.md"
             }
@@ -225,6 +227,8 @@ pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
         | Error::WithAnother { .. }
         | Error::NotCleaned { .. }
         | Error::NotReady
+        | Error::NotOurTables(_)
+        | Error::NewerTables(_)
         | Error::NoDataFolder
         | Error::InvalidRoot(_)
         | Error::Exists(_) => FailureKind::Usage,

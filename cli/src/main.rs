@@ -8,6 +8,7 @@ mod demo;
 mod failure;
 mod glob;
 mod outlet;
+mod prices;
 mod redaction;
 mod record;
 mod render;

@@ -29,8 +29,26 @@ const MASKED: &[(&str, &[&[&str]])] = &[
             &["search", "is:error -x", "--all", "--context", "3"],
         ],
     ),
-    ("index", &[&["index"], &["index", "--everything", "--json"], &["index", "--verify"]]),
     ("keep", &[&["keep", "status"], &["keep", "on", "--json"], &["keep", "off"]]),
+    (
+        "stats",
+        &[
+            &["stats", "--all", "--by", "project,tool,model"],
+            &["stats", "--all", "--by", "session,agent", "--json"],
+            &["stats", "--all", "--by", "tool", "--csv"],
+            &["stats", "--all", "--explain"],
+            &["stats", "--all", "--explain", "--json"],
+            &["stats", "--all", "--blocks"],
+        ],
+    ),
+    (
+        "export",
+        &[
+            &["export", "s1", "--to", "sqlite", "-o", "masked.db"],
+            &["export", "c1", "--to", "sqlite", "-o", "masked.db", "--json"],
+        ],
+    ),
+    ("index", &[&["index"], &["index", "--everything", "--json"], &["index", "--verify"]]),
     (
         "show",
         &[

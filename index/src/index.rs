@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 use scrollback::Source;
 
 use crate::card::{Card, Depth};
+use crate::counts::StoredCounts;
 use crate::error::Result;
 use crate::part::Part;
 use crate::query::{Labels, Query};
@@ -166,6 +167,12 @@ pub trait Index {
 
     /// Stores what was learned of some sessions, all or nothing. What another process stored of the same files stays, if it is more.
     fn store(&mut self, learned: Vec<Learned>) -> Result<()>;
+
+    /// What each session can add to a count, where that is known.
+    fn counts(&self) -> Result<HashMap<SourceId, StoredCounts>>;
+
+    /// Stores what sessions can add to a count. What belongs to other files than the index knows is left out.
+    fn store_counts(&mut self, counts: HashMap<SourceId, StoredCounts>) -> Result<()>;
 
     /// Forgets sessions.
     fn forget(&mut self, sources: &[SourceId]) -> Result<()>;

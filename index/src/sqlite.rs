@@ -1,5 +1,6 @@
 //! The index in a file of SQLite: words in FTS5 without their text, everything else in small tables.
 
+mod counts;
 mod schema;
 mod statement;
 mod store;
@@ -13,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, params_f
 use scrollback::session::READING_VERSION;
 
 use crate::card::{Card, Depth};
+use crate::counts::StoredCounts;
 use crate::error::{Error, Result};
 use crate::index::{Bookmark, CutRecord, Index, Known, Learned, Match, Place, SourceId};
 use crate::part::{row_digest, word_digest};
@@ -247,6 +249,17 @@ impl Index for SqliteIndex {
         let path = self.path.clone();
         let transaction = self.begin()?;
         let stored = store::store(&transaction, learned);
+        stored.and_then(|()| transaction.commit()).map_err(|source| Error::Database { path, source })
+    }
+
+    fn counts(&self) -> Result<HashMap<SourceId, StoredCounts>> {
+        counts::read(&self.connection).map_err(|error| self.error(error))
+    }
+
+    fn store_counts(&mut self, counts: HashMap<SourceId, StoredCounts>) -> Result<()> {
+        let path = self.path.clone();
+        let transaction = self.begin()?;
+        let stored = counts::store(&transaction, counts);
         stored.and_then(|()| transaction.commit()).map_err(|source| Error::Database { path, source })
     }
 

@@ -310,7 +310,7 @@ fn tokens(row: &SessionRow) -> Option<u64> {
 }
 
 /// A count in few characters; `--json` has the exact number.
-fn short_count(count: u64) -> String {
+pub(super) fn short_count(count: u64) -> String {
     let mut units = ["", "k", "M", "G", "T", "P", "E"].into_iter().peekable();
     let (mut whole, mut rest) = (count, 0);
     while whole >= 10_000 && units.len() > 1 {

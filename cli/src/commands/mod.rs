@@ -4,6 +4,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod doctor;
+pub(crate) mod export;
 pub(crate) mod extract_tools;
 pub(crate) mod files;
 pub(crate) mod fork;
@@ -22,6 +23,7 @@ pub(crate) mod resume;
 pub(crate) mod rewind;
 pub(crate) mod search;
 pub(crate) mod show;
+pub(crate) mod stats;
 pub(crate) mod tail;
 pub(crate) mod trash;
 pub(crate) mod tree;
@@ -62,12 +64,14 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     match &cli.command {
         Some(Command::List(args)) => list::run(args, &cli.global, ctx),
         Some(Command::Search(args)) => search::run(args, &cli.global, ctx),
+        Some(Command::Stats(args)) => stats::run(args, &cli.global, ctx),
         Some(Command::Index(args)) => index::run(args, &cli.global, ctx),
         Some(Command::Show(args)) => show::run(args, &cli.global, ctx),
         Some(Command::Tree(args)) => tree::run(args, &cli.global, ctx),
         Some(Command::History(args)) => history::run(args, &cli.global, ctx),
         Some(Command::Tail(args)) => tail::run(args, &cli.global, ctx),
         Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
+        Some(Command::Export(args)) => export::run(args, &cli.global, ctx),
         Some(Command::Resume(args)) => resume::run(args, &cli.global, ctx),
         Some(Command::Record(args)) => record::run(args, &cli.global, ctx),
         Some(Command::New(args)) => new::run(args, &cli.global, ctx),

@@ -165,7 +165,7 @@ pub(crate) fn time(text: Option<&str>, flag: &str, ctx: &Ctx) -> Result<Option<T
 }
 
 /// A progress bar on a terminal, unless the list is short.
-fn progress(ctx: &Ctx, sessions: u64, depth: Depth) -> indicatif::ProgressBar {
+pub(crate) fn progress(ctx: &Ctx, sessions: u64, depth: Depth) -> indicatif::ProgressBar {
     const WORTH_A_BAR: u64 = 200;
     let wanted = ctx.err_on_terminal && (depth == Depth::Whole || sessions > WORTH_A_BAR);
     let bar = if wanted { indicatif::ProgressBar::new(sessions) } else { indicatif::ProgressBar::hidden() };

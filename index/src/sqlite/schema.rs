@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 const APPLICATION_ID: i64 = 0x7363_726c;
 
 /// Changes with every change of the tables.
-const VERSION: i64 = 2;
+const VERSION: i64 = 3;
 
 /// How long a process waits for another one that writes.
 const BUSY: Duration = Duration::from_secs(10);
@@ -52,6 +52,8 @@ create index parts_of_record on parts(source, record);
 create index cut_outputs on parts(source) where cut_bytes > 0;
 create view cut_parts as select source, record, offset, length from parts where cut_bytes > 0;
 create table bookmarks(source integer primary key, checkpoint blob not null, standings blob not null);
+create table counts(source integer primary key, stamp integer not null, counts blob not null);
+create trigger forget_counts after delete on sources begin delete from counts where source = old.id; end;
 create virtual table words using fts5(split, whole, content='', contentless_delete=1, tokenize='ascii');
 insert into words(words, rank) values ('hashsize', 67108864);
 create virtual table vocabulary using fts5vocab(words, row);

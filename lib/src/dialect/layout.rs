@@ -59,6 +59,20 @@ pub struct Rows {
     pub lists: &'static [&'static str],
     /// If the session is in a log file: the column with its path, and the query for the session with key `?1`.
     pub log: Option<(&'static str, &'static str)>,
+    /// Further tables that a database may have with the records of a session: the first of these that can be asked counts, for each
+    /// session that has rows there.
+    pub records: &'static [RecordRows],
+}
+
+/// Records of a session in rows of a table of their own.
+#[derive(Debug)]
+pub struct RecordRows {
+    /// Selects the records of the session with key `?1` in order: the rowid and the JSON text.
+    pub rows: &'static str,
+    /// Selects the JSON text of record `?1`.
+    pub row: &'static str,
+    /// Whether a log that the session refers to comes before them.
+    pub follows_log: bool,
 }
 
 /// A folder with more entries is not a store of sessions.

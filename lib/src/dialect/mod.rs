@@ -42,7 +42,7 @@ pub use claude_code::{ClaudeCode, blocks as anthropic_blocks, documented_folder_
 pub use codex::{Codex, RolloutFileName};
 pub use event::{Event, Key, Link, Moment, Parent, SessionFacts};
 pub use fluux::{Fluux, bare_jid, room as fluux_room};
-pub use layout::{Format, Layout, Rows};
+pub use layout::{Format, Layout, RecordRows, Rows};
 pub use native::Native;
 pub use qwen_code::QwenCode;
 pub use resume::ResumeCommand;

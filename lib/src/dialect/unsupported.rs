@@ -41,6 +41,7 @@ static OPENCODE: Rows = Rows {
     row: "SELECT title FROM session WHERE rowid = ?1",
     lists: &[],
     log: None,
+    records: &[],
 };
 
 impl UnsupportedAgent {

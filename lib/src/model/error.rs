@@ -40,6 +40,12 @@ pub enum Error {
     /// A database without sessions of a known agent.
     #[error("{}: not a database of a known agent", .0.display())]
     NoSessions(PathBuf),
+    /// A database that no export made.
+    #[error("{}: not a database that `export` made", .0.display())]
+    NotOurTables(PathBuf),
+    /// A database that a newer version exported.
+    #[error("{}: a newer version of scrollback exported it", .0.display())]
+    NewerTables(PathBuf),
     /// A database of several sessions, and none was named.
     #[error("{}: contains {count} sessions", path.display())]
     SeveralSessions {

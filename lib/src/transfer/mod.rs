@@ -1,4 +1,5 @@
-//! From one dialect to another: conversion and import.
+//! From one dialect to another: conversion and import; and from sessions to tables.
 
 pub mod convert;
 pub mod import;
+pub mod tables;

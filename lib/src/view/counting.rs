@@ -12,13 +12,15 @@ mod collect;
 mod elect;
 mod level;
 mod stats;
+mod trace;
 
 #[cfg(test)]
 mod tests;
 
 pub use elect::{Elected, Reason};
 pub use level::Level;
-pub use stats::{Block, BlockLeft, Stats, StatsQuery, StatsRow, blocks, stats};
+pub use stats::{Block, BlockLeft, Stats, StatsQuery, StatsRow, blocks, stats, usage_of};
+pub use trace::{RequestTrace, traces};
 
 use serde::{Deserialize, Serialize};
 

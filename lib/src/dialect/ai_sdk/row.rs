@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::{Event, Link, Moment, SessionFacts};
 use super::moment;
-use crate::dialect::layout::Rows;
+use crate::dialect::layout::{RecordRows, Rows};
 use crate::model::json;
 use crate::model::lenient::{self, Count, RawObject};
 use crate::model::message::Part;
@@ -23,7 +23,77 @@ pub(super) static AGENTS: Rows = Rows {
     row: "SELECT * FROM agents WHERE rowid = ?1",
     lists: &[MESSAGES],
     log: Some(("log_path", "SELECT log_path FROM agents WHERE rowid = ?1")),
+    records: &[OWN_MESSAGES, MESSAGES_WITH_PARTS, MESSAGES_AND_PARTS],
 };
+
+/// The id of a message. Our own ids begin with the session's.
+macro_rules! id {
+    () => {
+        "iif(substr(m.id, 1, length(a.id) + 1) = a.id || '#', substr(m.id, length(a.id) + 2), m.id)"
+    };
+}
+
+/// A message as JSON, with these parts.
+macro_rules! message {
+    ($parts:literal) => {
+        concat!(
+            "iif(json_valid(m.metadata), json_object('id', ",
+            id!(),
+            ", 'role', m.role, 'metadata', json(m.metadata), 'parts', json(",
+            $parts,
+            ")), json_object('id', ",
+            id!(),
+            ", 'role', m.role, 'parts', json(",
+            $parts,
+            ")))"
+        )
+    };
+}
+
+/// The messages of a session: this, if they fulfil that.
+macro_rules! messages {
+    ($message:expr, $condition:literal, $follows_log:literal) => {
+        RecordRows {
+            rows: concat!(
+                "SELECT m.rowid, ",
+                $message,
+                " FROM messages m JOIN agents a ON a.id = m.agent_id WHERE a.rowid = ?1 AND ",
+                $condition,
+                " ORDER BY m.sequence"
+            ),
+            row: concat!("SELECT ", $message, " FROM messages m JOIN agents a ON a.id = m.agent_id WHERE m.rowid = ?1"),
+            follows_log: $follows_log,
+        }
+    };
+}
+
+/// The tables that `export --to sqlite` writes: with all branches, of which the default one is read.
+const OWN_MESSAGES: RecordRows = messages!(
+    message!("iif(json_valid(m.parts), m.parts, json_array(json_object('type', 'text', 'text', m.parts)))"),
+    "m.on_branch = 1",
+    false
+);
+
+/// Option B of the proposal: a list of parts in each message.
+const MESSAGES_WITH_PARTS: RecordRows = messages!(
+    message!("iif(json_valid(m.parts), m.parts, json_array(json_object('type', 'text', 'text', m.parts)))"),
+    "true",
+    true
+);
+
+/// Option C of the proposal: a row for each part. Texts are plain, everything else is JSON.
+const MESSAGES_AND_PARTS: RecordRows = messages!(
+    message!(
+        "(SELECT json_group_array(json(CASE \
+            WHEN p.type IN ('text', 'reasoning') THEN json_object('type', p.type, 'text', coalesce(p.content, '')) \
+            WHEN json_valid(p.content) THEN p.content \
+            WHEN p.type = 'step-start' THEN json_object('type', p.type) \
+            ELSE json_object('type', 'data-' || p.type, 'data', p.content) END)) \
+          FROM (SELECT type, content FROM message_parts WHERE message_id = m.id ORDER BY sequence) p)"
+    ),
+    "true",
+    true
+);
 
 /// The column with UIMessages: the whole conversation, where the program stores it.
 const MESSAGES: &str = "messages";

@@ -13,7 +13,7 @@ use rusqlite::types::{Value as Column, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
 use serde_json::Value;
 
-use crate::dialect::layout::Rows;
+use crate::dialect::layout::{RecordRows, Rows};
 use crate::model::error::{Error, Result};
 use crate::model::place::Place;
 use crate::model::regular_file::{self, Links};
@@ -40,6 +40,7 @@ pub(crate) struct SessionRows {
     database: Database,
     key: Column,
     has_log_column: bool,
+    records: Option<&'static RecordRows>,
     /// A file beside the database that SQLite cannot use.
     unreadable: Option<UnreadableFile>,
 }
@@ -51,8 +52,16 @@ struct Database(Arc<Mutex<Connection>>);
 pub(crate) struct Table {
     rows: &'static Rows,
     session: SessionRows,
-    /// Where each row begins, as if the rows were the lines of a file, and its rowid. Set once all rows are read.
-    positions: OnceLock<Vec<(u64, i64)>>,
+    /// Set once all rows are read.
+    positions: OnceLock<Positions>,
+}
+
+/// Where the rows of a session are.
+struct Positions {
+    /// Where each row begins, as if the rows were the lines of a file, and its rowid.
+    rows: Vec<(u64, i64)>,
+    /// Selects one of them.
+    row: &'static str,
 }
 
 impl Table {
@@ -68,16 +77,23 @@ impl Table {
     /// Calls `take` with the offset and the JSON of each row, in order; instead of JSON that is too long, with its length.
     pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(u64, std::result::Result<&[u8], u64>)) -> Result<()> {
         let positions = self.session.database.query(path, |connection| {
-            let mut statement = connection.prepare(self.rows.rows)?;
-            let mut rows = statement.query([&self.session.key])?;
-            let (mut positions, mut begins) = (Vec::new(), 0);
-            while let Some(row) = rows.next()? {
-                positions.push((begins, row.get(0)?));
-                let content = content(row, 1, self.rows.lists)?;
-                take(begins, content.as_deref().map_err(|length| *length));
-                begins += content.map_or_else(|length| length, |json| json.len() as u64) + 1;
+            let mut select = |rows: &str, row: &'static str| -> rusqlite::Result<Positions> {
+                let mut statement = connection.prepare(rows)?;
+                let mut rows = statement.query([&self.session.key])?;
+                let (mut positions, mut begins) = (Vec::new(), 0);
+                while let Some(row) = rows.next()? {
+                    positions.push((begins, row.get(0)?));
+                    let content = content(row, 1, self.rows.lists)?;
+                    take(begins, content.as_deref().map_err(|length| *length));
+                    begins += content.map_or_else(|length| length, |json| json.len() as u64) + 1;
+                }
+                Ok(Positions { rows: positions, row })
+            };
+            let records = self.session.records.map(|records| select(records.rows, records.row)).transpose()?;
+            match records.filter(|records| !records.rows.is_empty()) {
+                Some(records) => Ok(records),
+                None => select(self.rows.rows, self.rows.row),
             }
-            Ok(positions)
         })?;
         self.positions.get_or_init(|| positions);
         Ok(())
@@ -85,19 +101,17 @@ impl Table {
 
     /// The bytes of a record: a row, or a piece of one.
     pub(crate) fn read(&self, place: Place, path: &Path) -> Result<Vec<u8>> {
-        let positions = self.positions.get().map(Vec::as_slice).unwrap_or_default();
-        let before = positions.partition_point(|(begins, _)| *begins <= place.offset);
-        let Some(&(begins, rowid)) = positions[..before].last() else { return Ok(Vec::new()) };
-        let row = self.row(rowid, path)?.unwrap_or_default();
+        let Some(Positions { rows, row }) = self.positions.get() else { return Ok(Vec::new()) };
+        let before = rows.partition_point(|(begins, _)| *begins <= place.offset);
+        let Some(&(begins, rowid)) = rows[..before].last() else { return Ok(Vec::new()) };
+        let row = self.row(row, rowid, path)?.unwrap_or_default();
         let from = usize::try_from(place.offset - begins).unwrap_or(usize::MAX);
         Ok(row.get(from..from.saturating_add(place.length as usize)).unwrap_or_default().to_vec())
     }
 
-    fn row(&self, rowid: i64, path: &Path) -> Result<Option<Vec<u8>>> {
+    fn row(&self, select: &str, rowid: i64, path: &Path) -> Result<Option<Vec<u8>>> {
         let found = |connection: &Connection| {
-            connection
-                .query_row(self.rows.row, [rowid], |row| Ok(content(row, 0, self.rows.lists)?.ok()))
-                .optional()
+            connection.query_row(select, [rowid], |row| Ok(content(row, 0, self.rows.lists)?.ok())).optional()
         };
         Ok(self.session.database.query(path, found)?.flatten())
     }
@@ -304,7 +318,13 @@ pub(crate) fn sessions(path: &Path, rows: &Rows) -> Result<Vec<(String, SessionR
     let Some(names) = database.query(path, |connection| columns(connection, rows))? else {
         return Err(Error::NoSessions(path.to_path_buf()));
     };
-    let has_log_column = rows.log.is_some_and(|(column, _)| names.iter().any(|name| name == column));
+    // A table that is missing, or lacks a column, cannot be asked.
+    let can_be_asked = |records: &&'static RecordRows| {
+        database.query(path, |connection| connection.prepare(records.rows).map(drop)).is_ok()
+    };
+    let records = rows.records.iter().find(can_be_asked);
+    let has_log_column = records.is_none_or(|records| records.follows_log)
+        && rows.log.is_some_and(|(column, _)| names.iter().any(|name| name == column));
     let keys: Vec<(Column, Option<String>)> = database.query(path, |connection| {
         let mut statement = connection.prepare(rows.sessions)?;
         let keys = statement.query_map([], |row| Ok((row.get(0)?, text(row.get_ref(1)?))))?;
@@ -317,7 +337,7 @@ pub(crate) fn sessions(path: &Path, rows: &Rows) -> Result<Vec<(String, SessionR
     let named = |(key, name): (Column, Option<String>)| {
         let free = name.filter(|name| !name.is_empty() && seen.insert(name.clone()));
         let name = free.unwrap_or_else(|| format!("row-{}", text(ValueRef::from(&key)).unwrap_or_default()));
-        (name, SessionRows { database: database.clone(), key, has_log_column, unreadable: unreadable.clone() })
+        (name, SessionRows { database: database.clone(), key, has_log_column, records, unreadable: unreadable.clone() })
     };
     Ok(keys.into_iter().map(named).collect())
 }
@@ -350,17 +370,24 @@ mod tests {
             row: "SELECT j FROM t WHERE rowid = ?1",
             lists: &[],
             log: None,
+            records: &[],
         };
         let database = Database(Arc::new(Mutex::new(connection)));
         let table = Table::new(
             &ROWS,
-            SessionRows { database, key: Column::Text("s".to_owned()), has_log_column: false, unreadable: None },
+            SessionRows {
+                database,
+                key: Column::Text("s".to_owned()),
+                has_log_column: false,
+                records: None,
+                unreadable: None,
+            },
         );
         let mut found = Vec::new();
         table.each(Path::new("db"), |begins, json| found.push((begins, json.unwrap().to_vec()))).unwrap();
         let expected: [&[u8]; 4] = [b"{\"a\":1}", b"null", b"7", b"\xff{"];
         assert_eq!(found, [0, 8, 13, 15].into_iter().zip(expected.map(<[u8]>::to_vec)).collect::<Vec<_>>());
-        assert_eq!(table.row(4, Path::new("db")).unwrap().as_deref(), Some(expected[3]));
-        assert_eq!(table.row(5, Path::new("db")).unwrap(), None);
+        assert_eq!(table.row(ROWS.row, 4, Path::new("db")).unwrap().as_deref(), Some(expected[3]));
+        assert_eq!(table.row(ROWS.row, 5, Path::new("db")).unwrap(), None);
     }
 }

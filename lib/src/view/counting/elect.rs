@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use super::{CountedSession, Origin, RequestFact};
+use crate::view::answers::SessionRow;
 
 /// Whether an occurrence of a fact counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +45,7 @@ impl Elected {
             let row = &sessions[*at].row;
             (row.started.is_none(), row.started, row.id.as_str(), row.path.as_str())
         });
+        let deputies = Deputies::among(&order, sessions, &by_id);
         let mut elected = Elected {
             requests: vec![Vec::new(); sessions.len()],
             events: vec![Vec::new(); sessions.len()],
@@ -55,8 +57,9 @@ impl Elected {
         let mut events = Seen::with_capacity(count(|session| session.counts.events.len()));
         for at in order {
             let session = &sessions[at];
-            let origins: Vec<Option<u32>> =
-                session.counts.origins.iter().map(|origin| present(origin, at, sessions, &by_id)).collect();
+            let origin_of =
+                |origin: &Origin| present(origin, at, sessions, &by_id).or_else(|| deputies.of(origin, at, sessions));
+            let origins: Vec<Option<u32>> = session.counts.origins.iter().map(origin_of).collect();
             let origin = |number: Option<u8>| origins.get(usize::from(number?)).copied().flatten();
             for (number, request) in session.counts.requests.iter().enumerate() {
                 let reason = reason(origin(request.origin), request.id, (at as u32, number as u32), &mut requests);
@@ -116,6 +119,43 @@ fn present(origin: &Origin, at: usize, sessions: &[CountedSession], by_id: &ById
     let with_id = by_id.get(origin.session.as_str())?;
     let is_it = |other: &&u32| **other as usize != at && sessions[**other as usize].row.dialect == *dialect;
     with_id.iter().find(is_it).copied()
+}
+
+/// For each session that is gone, the one that has the most of it. Conversions of it do not repeat its facts as they were, so the
+/// others have copies of this one.
+struct Deputies<'a>(HashMap<(&'a str, &'a str), (u32, usize)>);
+
+impl<'a> Deputies<'a> {
+    fn among(order: &[usize], sessions: &'a [CountedSession], by_id: &ById<'_>) -> Deputies<'a> {
+        let mut deputies = Deputies(HashMap::new());
+        for at in order {
+            let CountedSession { row, counts, .. } = &sessions[*at];
+            for (number, origin) in counts.origins.iter().enumerate() {
+                if present(origin, *at, sessions, by_id).is_some() {
+                    continue;
+                }
+                let is_of = |of: Option<u8>| of == Some(number as u8);
+                let events = counts.events.iter().filter(|event| is_of(event.origin)).count();
+                let copied = events + counts.requests.iter().filter(|request| is_of(request.origin)).count();
+                let known = deputies.0.entry(key(origin, row)).or_insert((*at as u32, copied));
+                if copied > known.1 {
+                    *known = (*at as u32, copied);
+                }
+            }
+        }
+        deputies
+    }
+
+    /// The deputy of an origin, for a session of another dialect. Of the same dialect, copies repeat facts as they are.
+    fn of(&self, origin: &Origin, at: usize, sessions: &[CountedSession]) -> Option<u32> {
+        let row = &sessions[at].row;
+        let (deputy, _) = self.0.get(&key(origin, row))?;
+        Some(*deputy).filter(|deputy| sessions[*deputy as usize].row.dialect != row.dialect)
+    }
+}
+
+fn key<'a>(origin: &'a Origin, row: &'a SessionRow) -> (&'a str, &'a str) {
+    (origin.dialect.as_deref().unwrap_or(&row.dialect), origin.session.as_str())
 }
 
 fn root(at: usize, sessions: &[CountedSession], by_id: &ById<'_>) -> u32 {

@@ -66,6 +66,8 @@ pub struct StatsRow {
     pub files_touched: u64,
     /// Time without pauses of more than five minutes.
     pub active_seconds: f64,
+    /// Characters of reasoning.
+    pub thinking_characters: u64,
     /// Characters of reasoning of all that the model wrote; the input of tools does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_share: Option<f64>,
@@ -154,7 +156,8 @@ pub fn stats(sessions: &[CountedSession], elected: &Elected, query: &StatsQuery<
 }
 
 impl StatsQuery<'_> {
-    fn holds(&self, at: Option<i64>) -> bool {
+    /// Whether a fact of this time is asked for.
+    pub fn holds(&self, at: Option<i64>) -> bool {
         let is_after = |since: Timestamp| at.is_some_and(|at| at >= since.as_microsecond());
         let is_before = |until: Timestamp| at.is_some_and(|at| at < until.as_microsecond());
         self.since.is_none_or(is_after) && self.until.is_none_or(is_before)
@@ -174,7 +177,8 @@ fn counted<'a, T>(facts: &'a [T], reasons: &'a [Reason]) -> impl Iterator<Item =
     facts.iter().zip(reasons).filter(|(_, reason)| **reason == Reason::Counted).map(|(fact, _)| fact)
 }
 
-fn usage_of(request: &RequestFact, elected: &Elected) -> Usage {
+/// The tokens of a request that counts.
+pub fn usage_of(request: &RequestFact, elected: &Elected) -> Usage {
     let tokens = elected.tokens.get(&request.id).copied().unwrap_or(request.tokens);
     RequestFact { tokens, ..*request }.usage()
 }
@@ -391,6 +395,7 @@ impl Sums {
             tool_seconds: self.tool_ms as f64 / 1000.0,
             files_touched: self.files.len() as u64,
             active_seconds: self.active_ms as f64 / 1000.0,
+            thinking_characters: self.thinking_chars,
             thinking_share: share(self.thinking_chars, self.thinking_chars + self.text_chars),
             cache_hit_rate: sent.and_then(|sent| share(cache_read.unwrap_or(0), sent)),
             retries: self.retries,

@@ -22,7 +22,7 @@ fn claude(id: &str, lines: &[Value]) -> CountedSession {
         let uuid = format!("{id}-{at}");
         let mut line = line.clone();
         (line["sessionId"], line["uuid"], line["parentUuid"]) = (id.into(), uuid.clone().into(), parent);
-        line["cwd"] = "/work/tide".into();
+        line["cwd"] = "/gone/tide".into();
         log.extend(format!("{line}\n").into_bytes());
         parent = uuid.into();
     }

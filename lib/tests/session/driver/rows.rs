@@ -18,6 +18,7 @@ static MESSAGES: Rows = Rows {
     row: "select data from message where rowid = ?1",
     lists: &[],
     log: None,
+    records: &[],
 };
 dialect!(Table, "*.db", Format::Rows(&MESSAGES), LastWins, None, link_message);
 

@@ -1,0 +1,98 @@
+//! `stats --blocks`: billing windows of five hours.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use scrollback::model::Usage;
+use scrollback::view::counting::{Block, Elected, StatsQuery, blocks};
+use scrollback_index::Counted;
+
+use super::csv;
+use crate::commands::FOUND_PROBLEMS;
+use crate::commands::list::short_count;
+use crate::ctx::Ctx;
+use crate::failure::Failure;
+use crate::render::clock;
+use crate::render::table::{Cell, Column, Table};
+use crate::terminal::paint::Paint;
+
+pub(super) fn run(
+    counted: &Counted,
+    elected: &Elected,
+    query: &StatsQuery<'_>,
+    is_csv: bool,
+    ctx: &mut Ctx,
+) -> Result<ExitCode, Failure> {
+    let blocks = blocks(&counted.sessions, elected, query, ctx.now);
+    if ctx.json {
+        ctx.print_json(&serde_json::json!({"blocks": blocks}))?;
+    } else if is_csv {
+        let titles = [
+            "start",
+            "end",
+            "input",
+            "output",
+            "cache_read",
+            "cache_write",
+            "reasoning",
+            "cost_usd",
+            "unpriced",
+            "requests",
+        ];
+        let rows: Vec<Vec<String>> = blocks.iter().map(values).collect();
+        ctx.out.write_all(csv::table(&titles.map(str::to_owned), &rows).as_bytes())?;
+    } else {
+        let text = text(&blocks, query, ctx);
+        ctx.page_if_long(text.lines().count());
+        ctx.out.write_all(text.as_bytes())?;
+        ctx.end_page()?;
+    }
+    Ok(if blocks.is_empty() { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
+}
+
+fn values(block: &Block) -> Vec<String> {
+    let Usage { input, output, cache_read, cache_write, reasoning } = block.usage;
+    let known = [input, output, cache_read, cache_write, reasoning]
+        .map(|count| count.map(|count| count.to_string()).unwrap_or_default());
+    let cost = block.cost_usd.map(|usd| usd.to_string()).unwrap_or_default();
+    let times = [block.start.to_string(), block.end.to_string()];
+    let rest = [cost, block.unpriced.to_string(), block.requests.to_string()];
+    times.into_iter().chain(known).chain(rest).collect()
+}
+
+fn text(blocks: &[Block], query: &StatsQuery<'_>, ctx: &Ctx) -> String {
+    let number = |count: u64| if ctx.on_terminal { short_count(count) } else { count.to_string() };
+    let dollars = |usd: Option<f64>| usd.map(|usd| format!("${usd:.2}")).unwrap_or_default();
+    let mut table = Table::new(vec![
+        Column::fixed("WINDOW FROM"),
+        Column::right("TOKENS"),
+        Column::right("COST").spare(1),
+        Column::right("UNPRICED").spare(5),
+        Column::right("REQUESTS").spare(4),
+        Column::right("TOKENS/MIN").spare(2),
+        Column::right("COST/H").spare(3),
+    ]);
+    for block in blocks {
+        table.push(vec![
+            Cell::new(clock::stamp(block.start, &query.zone), Paint::cyan),
+            Cell::new(number(block.usage.total().unwrap_or(0)), Paint::plain),
+            Cell::new(dollars(block.cost_usd), Paint::plain),
+            Cell::new(Some(block.unpriced).filter(|count| *count > 0).map(number).unwrap_or_default(), Paint::yellow),
+            Cell::new(number(block.requests), Paint::plain),
+            Cell::new(block.tokens_per_minute.map(|rate| number(rate as u64)).unwrap_or_default(), Paint::dim),
+            Cell::new(dollars(block.cost_per_hour), Paint::dim),
+        ]);
+    }
+    let mut text = table.render(ctx.look.width, ctx.paint());
+    if let Some(left) = blocks.last().and_then(|block| block.left.as_ref()) {
+        let minutes = clock::span((left.minutes * 60_000.0) as u64);
+        text.push_str(&format!("The running window ends in {minutes}"));
+        let tokens = left
+            .projected_tokens
+            .map(|tokens| format!("; at this rate it will have {} tokens", number(tokens as u64)));
+        text.push_str(&tokens.unwrap_or_default());
+        text.push_str(&left.projected_cost_usd.map(|usd| format!(" and cost ${usd:.2}")).unwrap_or_default());
+        text.push_str(".\n");
+    }
+    text
+}

@@ -1,0 +1,149 @@
+//! `stats` as a person types it: the same numbers whatever repeats a session, with an index and without one.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::fs;
+
+use serde_json::{Value, json};
+use support::{Ran, TestEnv};
+
+/// Puts a session of Claude Code into the home: two turns, an answer in two lines, a call that fails and is tried again.
+fn claude(env: &TestEnv, id: &str) -> std::path::PathBuf {
+    let folder = env.home().join(".claude/projects/-gone-tides");
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(format!("{id}.jsonl"));
+    let usage = |output: u64| json!({"input_tokens": 10, "output_tokens": output, "cache_read_input_tokens": 90});
+    let answer = |request: u64, block: Value, output: u64| {
+        json!({"requestId": format!("req_{request}"), "message": {"role": "assistant", "id": format!("msg_{request}"),
+            "model": "claude-opus-4-5", "content": [block], "usage": usage(output)}})
+    };
+    let user = |content: Value| json!({"message": {"role": "user", "content": content}});
+    let call = |call: &str| json!({"type": "tool_use", "id": call, "name": "=Edit", "input": {"file_path": "/gone/tides/a", "old_string": "a", "new_string": "b"}});
+    let result = |call: &str, is_error: bool| {
+        user(json!([{"type": "tool_result", "tool_use_id": call, "content": "x", "is_error": is_error}]))
+    };
+    let text = |text: &str| json!({"type": "text", "text": text});
+    let lines = [
+        user(json!("When is high water?")),
+        answer(1, text("Let me look."), 3),
+        answer(1, call("c1"), 30),
+        result("c1", true),
+        answer(2, call("c2"), 20),
+        result("c2", false),
+        answer(3, text("At five."), 5),
+        user(json!("Thanks.")),
+        answer(4, text("You are welcome."), 7),
+    ];
+    let mut log = String::new();
+    for (at, mut line) in lines.into_iter().enumerate() {
+        line["type"] = line["message"]["role"].clone();
+        line["uuid"] = format!("{id}-{at}").into();
+        line["parentUuid"] = at.checked_sub(1).map(|before| format!("{id}-{before}")).into();
+        line["sessionId"] = id.into();
+        line["cwd"] = "/gone/tides".into();
+        line["timestamp"] = format!("2026-11-14T23:5{at}:00.000Z").into();
+        log.push_str(&format!("{line}\n"));
+    }
+    fs::write(&path, log).unwrap();
+    path
+}
+
+fn total(ran: &Ran) -> Value {
+    let mut total = ran.json()["total"].clone();
+    // A copy is one more session, and nothing else.
+    total.as_object_mut().unwrap().remove("sessions");
+    total
+}
+
+#[test]
+fn a_fork_and_a_conversion_change_no_number() {
+    let env = TestEnv::new();
+    let path = claude(&env, "5e55104a-0000-4000-8000-000000000001");
+    let before = env.run(&["stats", "--all", "--json"]);
+    assert_eq!(before.code, 0, "{}", before.all());
+    let before = total(&before);
+    assert_eq!(
+        before,
+        json!({
+            "usage": {"input": 40, "output": 62, "cacheRead": 360}, "costUsd": 0.00193, "unpriced": 0, "requests": 4,
+            "messages": 6, "turns": 2, "toolCalls": 2, "toolFailures": 1, "toolSeconds": 120.0, "filesTouched": 1,
+            "activeSeconds": 480.0, "thinkingCharacters": 0, "thinkingShare": 0.0, "cacheHitRate": 0.9, "retries": 1,
+            "compactions": 0, "cleanEnds": 2, "thinkingTurns": 0, "thinkingCleanEnds": 0,
+        })
+    );
+    for arguments in [
+        &["fork", "5e55"][..],
+        &["convert", "claude-code:5e55104a-0000-4000-8000-000000000001", "--to", "native"],
+        &["convert", "claude-code:5e55104a-0000-4000-8000-000000000001", "--to", "codex"],
+        &["convert", "claude-code:5e55104a-0000-4000-8000-000000000001", "--to", "qwen-code"],
+    ] {
+        let made = env.run(arguments);
+        assert_eq!(made.code, 0, "{arguments:?} {}", made.all());
+        assert_eq!(total(&env.run(&["stats", "--all", "--json"])), before, "{arguments:?}");
+    }
+    // The index only remembers: without it the numbers are the same.
+    assert_eq!(total(&env.run(&["stats", "--all", "--json", "--no-redact"])), before);
+    // Whoever is left has it.
+    fs::remove_file(path).unwrap();
+    let left = total(&env.run(&["stats", "--all", "--json"]));
+    assert_eq!((&left["usage"], &left["turns"]), (&before["usage"], &before["turns"]));
+}
+
+#[test]
+fn rows_have_a_name_for_each_level() {
+    let env = TestEnv::new();
+    claude(&env, "s1");
+    let stats = env.run(&["stats", "--all", "--by", "day,model,day", "--json", "--utc"]).json();
+    assert_eq!(stats["by"], json!(["day", "model"]));
+    assert_eq!(stats["rows"][0]["key"], json!(["2026-11-14", "claude-opus-4-5"]));
+    assert!(stats["total"].get("key").is_none());
+    let late = env.run(&["stats", "--all", "--json", "--utc", "--since", "2026-11-14T23:57:00Z"]).json();
+    assert_eq!(
+        (&late["total"]["requests"], &late["total"]["turns"]),
+        (&json!(1), &json!(1)),
+        "by the time of the fact"
+    );
+    let csv = env.run(&["stats", "--all", "--by", "tool", "--csv"]).out;
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].starts_with("tool,input,output,"), "{csv}");
+    assert!(lines[1].starts_with("'=Edit,"), "a name is no formula: {csv}");
+    let unknown = env.run(&["stats", "--by", "year"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.all());
+}
+
+#[test]
+fn a_number_is_explained_by_its_lines_and_a_copy_by_its_original() {
+    let env = TestEnv::new();
+    let path = claude(&env, "s1");
+    let copy = fs::read_to_string(&path).unwrap().replace("\"s1\"", "\"s2\"");
+    fs::write(path.with_file_name("s2.jsonl"), copy).unwrap();
+    let explained = env.run(&["stats", "--all", "--explain", "--json"]).json();
+    let [counted, not_counted] = ["counted", "notCounted"].map(|list| explained[list].as_array().unwrap().clone());
+    assert_eq!((counted.len(), not_counted.len()), (4, 4));
+    let first = &counted[0];
+    assert_eq!(
+        (&first["lines"], &first["messageId"], &first["requestId"]),
+        (&json!([2, 3]), &json!("msg_1"), &json!("req_1"))
+    );
+    assert_eq!(first["usage"]["output"], 30);
+    assert_eq!(first["rule"], "once for 2 lines of one answer: those with the most output");
+    assert_eq!(not_counted[0]["rule"], "the same request counts in session s1, which started first");
+}
+
+#[test]
+fn what_no_list_knows_is_unpriced_until_the_user_prices_it() {
+    let env = TestEnv::new();
+    let path = claude(&env, "s1");
+    let log = fs::read_to_string(&path).unwrap().replace("claude-opus-4-5", "my-own-model");
+    fs::write(&path, log).unwrap();
+    let total = |env: &TestEnv| env.run(&["stats", "--all", "--json"]).json()["total"].clone();
+    assert_eq!((total(&env).get("costUsd"), &total(&env)["unpriced"]), (None, &json!(4)));
+    let prices = env.home().join(".config/scrollback/prices.toml");
+    fs::create_dir_all(prices.parent().unwrap()).unwrap();
+    fs::write(&prices, "[[price]]\nmatch = \"my-*\"\ninput = 1000000\noutput = 0\ncache_read = 0\n").unwrap();
+    assert_eq!((&total(&env)["costUsd"], &total(&env)["unpriced"]), (&json!(40.0), &json!(0)));
+    fs::write(&prices, "[[price]]\nmatch = 3").unwrap();
+    let wrong = env.run(&["stats", "--all"]);
+    assert!(wrong.code == 0 && wrong.err.contains("prices.toml"), "{}", wrong.all());
+}

@@ -1,0 +1,148 @@
+//! The tables, their version, and opening a database for writing them.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags};
+
+use crate::model::error::{Error, Result};
+use crate::model::host::Host;
+use crate::model::regular_file::{self, Links};
+use crate::write::replace_private_file;
+
+/// How long a writer waits for another one.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// The two tables of messages, also for Smithers' own database.
+macro_rules! messages {
+    () => {
+        "create table if not exists messages(
+            id text primary key,
+            agent_id text not null references agents(id),
+            execution_id text not null,
+            role text not null check(role in ('system', 'user', 'assistant')),
+            sequence integer not null,
+            parts text not null,
+            metadata text,
+            created_at text default (datetime('now')),
+            has_tool_calls integer default 0,
+            has_reasoning integer default 0,
+            has_files integer default 0,
+            text_preview text,
+            parent_id text,
+            on_branch integer not null default 1,
+            sidechain integer not null default 0,
+            unique(agent_id, sequence)
+        );
+        create index if not exists idx_messages_agent on messages(agent_id);
+        create index if not exists idx_messages_execution on messages(execution_id);
+        create index if not exists idx_messages_role on messages(role);
+        create table if not exists message_parts(
+            id text primary key,
+            message_id text not null references messages(id),
+            sequence integer not null,
+            type text not null check(type in (
+                'text', 'reasoning', 'tool-invocation', 'file', 'source-url', 'source-document', 'step-start', 'data'
+            )),
+            content text,
+            tool_name text,
+            tool_call_id text,
+            tool_state text,
+            unique(message_id, sequence)
+        );
+        create index if not exists idx_message_parts_message on message_parts(message_id);
+        create index if not exists idx_message_parts_type on message_parts(type);
+        create index if not exists idx_message_parts_tool_name on message_parts(tool_name) where tool_name is not null;"
+    };
+}
+
+/// One step for each version: a database of version n takes the steps after the first n. `user_version` is the version.
+const STEPS: [&str; 1] = [concat!(
+    "create table agents(
+        id text primary key,
+        execution_id text not null,
+        phase_id text,
+        model text not null,
+        system_prompt text,
+        prompt text not null,
+        status text not null check(status in ('pending', 'running', 'completed', 'failed', 'cancelled')),
+        result text,
+        result_structured text,
+        log_path text,
+        error text,
+        started_at text,
+        completed_at text,
+        created_at text,
+        duration_ms integer,
+        tokens_input integer,
+        tokens_output integer,
+        tool_calls_count integer not null default 0
+    );",
+    messages!()
+)];
+
+/// Only where the column is there: a table of option C has none.
+const TOOL_CALLS_INDEX: &str =
+    "create index if not exists idx_messages_has_tool_calls on messages(has_tool_calls) where has_tool_calls = 1;";
+
+/// Opens tables of ours, or makes them in a file that is not there.
+pub(super) fn open(path: &Path, host: &Host) -> Result<Connection> {
+    if !regular_file::is_there(path) {
+        // SQLite itself would let others read it.
+        replace_private_file(path, b"", Links::Refuse, host)?;
+    }
+    let database = |source| Error::Database { path: path.to_path_buf(), source };
+    let connection = connect(path)?;
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(database);
+    let version = number("pragma user_version")?;
+    let tables = number("select count(*) from sqlite_schema")?;
+    let is_ours = match version {
+        0 => tables == 0,
+        _ => !columns(&connection, "messages").map_err(database)?.is_empty(),
+    };
+    if !is_ours {
+        return Err(Error::NotOurTables(path.to_path_buf()));
+    }
+    let done = usize::try_from(version).unwrap_or(usize::MAX);
+    let Some(steps) = STEPS.get(done..) else { return Err(Error::NewerTables(path.to_path_buf())) };
+    if !steps.is_empty() {
+        let steps = steps.concat();
+        let version = STEPS.len();
+        let all = format!("begin immediate; {steps} {TOOL_CALLS_INDEX} pragma user_version = {version}; commit;");
+        connection.execute_batch(&all).map_err(database)?;
+    }
+    Ok(connection)
+}
+
+/// Opens Smithers' database, and makes the tables of messages that it lacks.
+pub(super) fn open_smithers(path: &Path) -> Result<Connection> {
+    let database = |source| Error::Database { path: path.to_path_buf(), source };
+    let connection = connect(path)?;
+    let agents = columns(&connection, "agents").map_err(database)?;
+    if !["id", "execution_id"].iter().all(|column| agents.iter().any(|name| name == column)) {
+        return Err(Error::NoSessions(path.to_path_buf()));
+    }
+    if columns(&connection, "messages").map_err(database)?.is_empty() {
+        connection.execute_batch(concat!("begin immediate;", messages!(), "commit;")).map_err(database)?;
+    }
+    Ok(connection)
+}
+
+/// The columns of a table, in lower case; none if there is no such table.
+pub(super) fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+    let mut statement = connection.prepare("select lower(name) from pragma_table_info(?1)")?;
+    statement.query_map([table], |row| row.get(0))?.collect()
+}
+
+fn connect(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
+        connection.busy_timeout(LOCK_WAIT)?;
+        // A schema can contain untrusted code.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        connection.execute_batch("pragma foreign_keys = on")?;
+        Ok(connection)
+    });
+    opened.map_err(|source| Error::Database { path: path.to_path_buf(), source })
+}
