@@ -16,6 +16,7 @@ use crate::commands::{
     files::FilesArgs,
     fork::ForkArgs,
     history::HistoryArgs,
+    hook::HookArgs,
     import::ImportArgs,
     index::IndexArgs,
     keep::KeepArgs,
@@ -29,6 +30,7 @@ use crate::commands::{
     rewind::RewindArgs,
     search::SearchArgs,
     show::ShowArgs,
+    sql::SqlArgs,
     stats::StatsArgs,
     tail::TailArgs,
     trash::TrashArgs,
@@ -72,6 +74,7 @@ pub(crate) enum Command {
     List(ListArgs),
     Search(SearchArgs),
     Stats(StatsArgs),
+    Sql(SqlArgs),
     Show(ShowArgs),
     Tree(TreeArgs),
     Tail(TailArgs),
@@ -92,6 +95,7 @@ pub(crate) enum Command {
     Trash(TrashArgs),
     Import(ImportArgs),
     Index(IndexArgs),
+    Hook(HookArgs),
     Keep(KeepArgs),
     Doctor(DoctorArgs),
     Redact(RedactArgs),
@@ -123,7 +127,9 @@ impl Command {
             Command::List(_)
             | Command::Search(_)
             | Command::Stats(_)
+            | Command::Sql(_)
             | Command::Index(_)
+            | Command::Hook(_)
             | Command::Show(_)
             | Command::Tree(_)
             | Command::Tail(_)
@@ -176,6 +182,25 @@ pub(crate) struct Global {
     /// Include only sessions updated before this time
     #[arg(long, global = true, value_name = "TIME", help_heading = "Scope")]
     pub(crate) until: Option<String>,
+}
+
+impl Global {
+    /// No option at all.
+    pub(crate) fn plain() -> Global {
+        Global {
+            json: false,
+            color: None,
+            demo: false,
+            redact: false,
+            no_redact: false,
+            all: false,
+            project: None,
+            dialect: None,
+            store: None,
+            since: None,
+            until: None,
+        }
+    }
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]

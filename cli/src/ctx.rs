@@ -43,6 +43,11 @@ pub(crate) enum Masking {
     Off,
 }
 
+/// The file of this program, for what calls it later.
+pub(crate) fn program() -> io::Result<PathBuf> {
+    std::env::current_exe()
+}
+
 /// One run of the program.
 pub(crate) struct Ctx {
     pub(crate) home: Home,
@@ -135,20 +140,7 @@ impl Ctx {
 
     /// A context that can report a usage error.
     pub(crate) fn plain(json: bool) -> Ctx {
-        let color = Some(ColorChoice::Never);
-        let global = Global {
-            json,
-            color,
-            demo: false,
-            redact: false,
-            no_redact: false,
-            all: false,
-            project: None,
-            dialect: None,
-            store: None,
-            since: None,
-            until: None,
-        };
+        let global = Global { json, color: Some(ColorChoice::Never), ..Global::plain() };
         Ctx::system(&global)
     }
 

@@ -42,6 +42,24 @@ const MASKED: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "hook",
+        &[
+            &["hook", "status"],
+            &["hook", "install", "claude-code", "--yes"],
+            &["hook", "remove", "claude-code", "--json", "--yes"],
+        ],
+    ),
+    (
+        "sql",
+        &[
+            &["sql", "select * from sessions", "--all"],
+            &["sql", "select * from messages", "--all", "--json"],
+            &["sql", "select part_text(id), * from parts", "--all", "--json"],
+            &["sql", "select part_text(id) from parts", "--all", "--csv"],
+            &["sql", "select * from tool_calls join usage", "--all", "--csv"],
+        ],
+    ),
+    (
         "export",
         &[
             &["export", "s1", "--to", "sqlite", "-o", "masked.db"],

@@ -16,6 +16,7 @@ mod prices;
 mod refresh;
 mod search;
 mod snippet;
+mod sql;
 mod sqlite;
 pub(crate) mod words;
 
@@ -28,5 +29,8 @@ pub use index::{Bookmark, CutRecord, Growth, Index, Known, Learned, Match, Place
 pub use part::Part;
 pub use prices::{PRICES, listed_cost};
 pub use refresh::{Pending, Refreshed, Verified};
+/// A value in the answer to SQL.
+pub use rusqlite::types::Value as SqlValue;
 pub use snippet::Piece;
+pub use sql::{SQL_ROWS, SqlAnswer, SqlError};
 pub use sqlite::SqliteIndex;

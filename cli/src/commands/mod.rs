@@ -9,6 +9,7 @@ pub(crate) mod extract_tools;
 pub(crate) mod files;
 pub(crate) mod fork;
 pub(crate) mod history;
+pub(crate) mod hook;
 pub(crate) mod import;
 pub(crate) mod index;
 pub(crate) mod keep;
@@ -23,6 +24,7 @@ pub(crate) mod resume;
 pub(crate) mod rewind;
 pub(crate) mod search;
 pub(crate) mod show;
+pub(crate) mod sql;
 pub(crate) mod stats;
 pub(crate) mod tail;
 pub(crate) mod trash;
@@ -47,6 +49,13 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     if cli.version {
         return version::run(ctx);
     }
+    if let Some(Command::Hook(args)) = &cli.command
+        && args.is_called()
+    {
+        // An agent waits for it, and nobody reads what it prints.
+        (ctx.out, ctx.err) = (Box::new(std::io::sink()), Box::new(std::io::sink()));
+        return hook::run(args, ctx);
+    }
     ctx.check_clock()?;
     if !matches!(cli.command, Some(Command::Config(_))) {
         // `config` fails by itself if the file cannot be read.
@@ -64,6 +73,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     match &cli.command {
         Some(Command::List(args)) => list::run(args, &cli.global, ctx),
         Some(Command::Search(args)) => search::run(args, &cli.global, ctx),
+        Some(Command::Sql(args)) => sql::run(args, &cli.global, ctx),
         Some(Command::Stats(args)) => stats::run(args, &cli.global, ctx),
         Some(Command::Index(args)) => index::run(args, &cli.global, ctx),
         Some(Command::Show(args)) => show::run(args, &cli.global, ctx),
@@ -75,6 +85,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Resume(args)) => resume::run(args, &cli.global, ctx),
         Some(Command::Record(args)) => record::run(args, &cli.global, ctx),
         Some(Command::New(args)) => new::run(args, &cli.global, ctx),
+        Some(Command::Hook(args)) => hook::run(args, ctx),
         Some(Command::Import(args)) => import::run(args, &cli.global, ctx),
         Some(Command::Fork(args)) => fork::run(args, &cli.global, ctx),
         Some(Command::Convert(args)) => convert::run(args, &cli.global, ctx),

@@ -1,7 +1,7 @@
 //! `stats`: counts tokens, money, turns, tool calls and time over sessions, each fact once.
 
 mod blocks;
-mod csv;
+pub(super) mod csv;
 mod explain;
 mod plot;
 mod rows;
@@ -165,6 +165,6 @@ fn counted(global: &Global, ctx: &mut Ctx) -> Result<(Counted, Archive, usize), 
 }
 
 /// What tells sessions apart: several have the same file in a database, and the same id in copies.
-fn scope_key(row: &scrollback::SessionRow) -> String {
+pub(super) fn scope_key(row: &scrollback::SessionRow) -> String {
     format!("{}\0{}", row.path, row.id)
 }

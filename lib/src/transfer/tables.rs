@@ -14,8 +14,8 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
 use crate::model::error::{Error, Result};
 use crate::model::host::Host;
 use crate::session::Session;
-use crate::view::Conversation;
-use rows::{AgentRow, MessageRow};
+use rows::AgentRow;
+pub use rows::MessageRow;
 
 /// A database with sessions in tables.
 pub struct Tables {
@@ -53,6 +53,15 @@ impl Tables {
         self.store_as(session, &agent.id.clone(), &execution, Some(agent))
     }
 
+    /// The log of a run, as its row names it.
+    pub fn log_of_run(&self, agent: &str) -> Result<Option<PathBuf>> {
+        let log = "select log_path from agents where id = ?1";
+        let log = self.connection.query_row(log, [agent], |row| row.get::<_, Option<String>>(0)).optional();
+        let log = log.map_err(|source| self.error(source))?.ok_or_else(|| Error::NoSession(Some(agent.to_owned())))?;
+        let folder = self.path.parent().unwrap_or(Path::new(""));
+        Ok(log.filter(|log| !log.is_empty()).map(|log| folder.join(log)))
+    }
+
     /// Stores the messages of a run: of the row in `agents` with this id, which stays as it is.
     pub fn store_run(&mut self, session: &Session, agent: &str) -> Result<StoredRows> {
         let execution = "select execution_id from agents where id = ?1";
@@ -79,21 +88,13 @@ impl Tables {
         }
         let mut stored =
             Stored { transaction: &transaction, columns: &columns, has_parts, done: StoredRows::default() };
-        let all = rows::messages(session);
+        let mut all = rows::messages(session);
+        if !columns.iter().any(|column| column == "on_branch") {
+            // Nothing there could tell the branches apart.
+            all.retain(|message| message.branch == 0);
+        }
         stored.forget_others(agent, &all).map_err(database)?;
-        let mut by_branch: HashMap<usize, Vec<(usize, &rows::Pending<'_>)>> = HashMap::new();
-        for (sequence, message) in all.iter().enumerate() {
-            by_branch.entry(message.branch).or_default().push((sequence, message));
-        }
-        for (branch, head) in session.heads().enumerate() {
-            let Some(of_branch) = by_branch.remove(&branch) else { continue };
-            let records = session.branch(head.record);
-            let conversation = Conversation::new(&records);
-            for (sequence, message) in of_branch {
-                let row = message.read(&conversation, agent, execution, sequence)?;
-                stored.message(&row).map_err(database)?;
-            }
-        }
+        rows::each(session, &all, agent, execution, &mut |row| stored.message(row).map_err(database))?;
         let done = stored.done;
         transaction.commit().map_err(database)?;
         Ok(done)
@@ -102,6 +103,11 @@ impl Tables {
     fn error(&self, source: rusqlite::Error) -> Error {
         Error::Database { path: self.path.clone(), source }
     }
+}
+
+/// Calls `take` with each message of a session, of all branches.
+pub fn message_rows(session: &Session, agent: &str, take: &mut dyn FnMut(&MessageRow) -> Result<()>) -> Result<()> {
+    rows::each(session, &rows::messages(session), agent, agent, take)
 }
 
 /// One session on its way into the tables.

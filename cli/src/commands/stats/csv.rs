@@ -1,7 +1,7 @@
 //! Comma-separated values that no spreadsheet takes for a formula.
 
 /// A table with its titles.
-pub(super) fn table(titles: &[String], rows: &[Vec<String>]) -> String {
+pub(in crate::commands) fn table(titles: &[String], rows: &[Vec<String>]) -> String {
     let mut text = line(titles);
     rows.iter().for_each(|row| text.push_str(&line(row)));
     text
@@ -13,7 +13,7 @@ fn line(cells: &[String]) -> String {
 }
 
 /// A cell. One that could be read as a formula begins with an apostrophe, unless it is a number.
-pub(crate) fn quoted(cell: &str) -> String {
+fn quoted(cell: &str) -> String {
     let is_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r']) && cell.parse::<f64>().is_err();
     let cell = if is_formula { format!("'{cell}") } else { cell.to_owned() };
     if cell.contains([',', '"', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }

@@ -115,11 +115,14 @@ pub(super) struct Pending<'s> {
 }
 
 /// A row of `messages`, with those of `message_parts`.
-pub(super) struct MessageRow {
-    pub(super) id: String,
+pub struct MessageRow {
+    /// `SESSION#MESSAGE`.
+    pub id: String,
     columns: Vec<(&'static str, Column)>,
-    /// id, message, sequence, type, content, tool name, call id, state.
-    pub(super) parts: Vec<[Column; 8]>,
+    /// Of each part: id, message, sequence, type, content, name of the tool, id of the call, state.
+    pub parts: Vec<[Column; 8]>,
+    /// The records that it is made of, by their numbers in file order.
+    pub records: Vec<u32>,
 }
 
 /// Every message of every branch once, in file order. A message that two branches end differently is two.
@@ -149,6 +152,29 @@ pub(super) fn messages(session: &Session) -> Vec<Pending<'_>> {
     }
     pending.sort_by_key(|message| message.named_after.order());
     pending
+}
+
+/// Reads these messages, branch by branch.
+pub(super) fn each(
+    session: &Session,
+    messages: &[Pending<'_>],
+    agent: &str,
+    execution: &str,
+    take: &mut dyn FnMut(&MessageRow) -> Result<()>,
+) -> Result<()> {
+    let mut by_branch: HashMap<usize, Vec<(usize, &Pending<'_>)>> = HashMap::new();
+    for (sequence, message) in messages.iter().enumerate() {
+        by_branch.entry(message.branch).or_default().push((sequence, message));
+    }
+    for (branch, head) in session.heads().enumerate() {
+        let Some(of_branch) = by_branch.remove(&branch) else { continue };
+        let records = session.branch(head.record);
+        let conversation = Conversation::new(&records);
+        for (sequence, message) in of_branch {
+            take(&message.read(&conversation, agent, execution, sequence)?)?;
+        }
+    }
+    Ok(())
 }
 
 impl Pending<'_> {
@@ -193,11 +219,18 @@ impl Pending<'_> {
             ("sidechain", Column::Integer(i64::from(self.named_after.is_sidechain()))),
         ];
         let parts = parts.iter().enumerate().map(|(at, part)| part_row(&id, at, part)).collect();
-        Ok(MessageRow { id, columns, parts })
+        let records = conversation.records(self.at).map(|record| record.order() as u32).collect();
+        Ok(MessageRow { id, columns, parts, records })
     }
 }
 
 impl MessageRow {
+    /// A column by its name.
+    pub fn cell(&self, name: &str) -> Column {
+        let cell = self.columns.iter().find(|(column, _)| *column == name);
+        cell.map_or(Column::Null, |(_, value)| value.clone())
+    }
+
     pub(super) fn columns(&self) -> Vec<(&'static str, Column)> {
         self.columns.clone()
     }

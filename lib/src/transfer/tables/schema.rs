@@ -16,8 +16,8 @@ const LOCK_WAIT: Duration = Duration::from_secs(5);
 
 /// The two tables of messages, also for Smithers' own database.
 macro_rules! messages {
-    () => {
-        "create table if not exists messages(
+    ($more:literal) => {
+        concat!("create table if not exists messages(
             id text primary key,
             agent_id text not null references agents(id),
             execution_id text not null,
@@ -29,10 +29,7 @@ macro_rules! messages {
             has_tool_calls integer default 0,
             has_reasoning integer default 0,
             has_files integer default 0,
-            text_preview text,
-            parent_id text,
-            on_branch integer not null default 1,
-            sidechain integer not null default 0,
+            text_preview text,", $more, "
             unique(agent_id, sequence)
         );
         create index if not exists idx_messages_agent on messages(agent_id);
@@ -53,7 +50,7 @@ macro_rules! messages {
         );
         create index if not exists idx_message_parts_message on message_parts(message_id);
         create index if not exists idx_message_parts_type on message_parts(type);
-        create index if not exists idx_message_parts_tool_name on message_parts(tool_name) where tool_name is not null;"
+        create index if not exists idx_message_parts_tool_name on message_parts(tool_name) where tool_name is not null;")
     };
 }
 
@@ -79,7 +76,7 @@ const STEPS: [&str; 1] = [concat!(
         tokens_output integer,
         tool_calls_count integer not null default 0
     );",
-    messages!()
+    messages!("parent_id text, on_branch integer not null default 1, sidechain integer not null default 0,")
 )];
 
 /// Only where the column is there: a table of option C has none.
@@ -124,7 +121,7 @@ pub(super) fn open_smithers(path: &Path) -> Result<Connection> {
         return Err(Error::NoSessions(path.to_path_buf()));
     }
     if columns(&connection, "messages").map_err(database)?.is_empty() {
-        connection.execute_batch(concat!("begin immediate;", messages!(), "commit;")).map_err(database)?;
+        connection.execute_batch(concat!("begin immediate;", messages!(""), "commit;")).map_err(database)?;
     }
     Ok(connection)
 }
