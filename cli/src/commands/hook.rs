@@ -20,10 +20,10 @@ use scrollback_index::Depth;
 use serde_json::{Value, json};
 
 use crate::args::Global;
-use crate::commands::keep;
 use crate::ctx::{self, Ctx};
 use crate::failure::Failure;
 use crate::redaction;
+use crate::session::keeping::keep_all;
 use crate::session::{archive, scope};
 use agents::Agent;
 
@@ -198,7 +198,7 @@ fn take(agent: Agent, ended: &Ended, ctx: &mut Ctx) -> Result<(), String> {
     let mut archive = archive::open(places, std::slice::from_ref(&source), &global, ctx).map_err(said)?;
     let pending = archive.pending(std::slice::from_ref(&source), Depth::Text);
     let refreshed = archive.read_texts(pending, Depth::Text, &|_| true);
-    keep::keep_all(std::iter::once(&source), ctx).map_err(said)?;
+    keep_all(std::iter::once(&source), ctx).map_err(said)?;
     let problems = archive.take_problems().into_iter().map(|problem| problem.to_string());
     let unreadable = refreshed.unreadable.into_iter().map(|error| error.to_string());
     match problems.chain(unreadable).next() {
