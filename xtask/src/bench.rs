@@ -77,6 +77,7 @@ fn list(home: &Path, measured: &Measured) -> Outcome {
         "| the same from the index (goal: 0.050 s for 3,000) | | | {:.3} s | | {} MiB |",
         known.seconds, known.rss_mib
     );
+    stats(home, measured)?;
     let ends = measured.seconds("limit: both ends of every file");
     let newest = timed(&ours(home, &["show", "@", "--all", "--last", "1"]))?;
     println!(
@@ -86,6 +87,42 @@ fn list(home: &Path, measured: &Measured) -> Outcome {
         newest.rss_mib
     );
     Ok(())
+}
+
+/// Everything that `stats` counts, by reading and from the index, against the totals of tokens alone.
+fn stats(home: &Path, measured: &Measured) -> Outcome {
+    let (limit, peer) = (measured.seconds("limit: token totals"), peers::cell(&peers::TOKENS, home));
+    // With its secrets, it neither reads nor writes the index.
+    let read = timed(&ours(home, &["stats", "--all", "--no-redact"]))?;
+    println!(
+        "| stats from nothing: tokens, cost, turns, calls, files and time, process included | {limit:.3} s (token totals only) | {peer} | {:.3} s | {:.2} × the limit's time | {} MiB |",
+        read.seconds,
+        read.seconds / limit,
+        read.rss_mib
+    );
+    timed(&ours(home, &["stats", "--all"]))?;
+    let printed = shell::root().join("target/bench/stats.json");
+    let known = timed_into(&ours(home, &["stats", "--all", "--by", "agent", "--json"]), &printed)?;
+    println!(
+        "| the same from the index, exact: {} (goal: 0.050 s) | | | {:.3} s | | {} MiB |",
+        is_exact(home, &printed)?,
+        known.seconds,
+        known.rss_mib
+    );
+    Ok(())
+}
+
+/// Whether `stats --by agent --json` printed what is true about the home.
+fn is_exact(home: &Path, printed: &Path) -> Result<bool, Box<dyn std::error::Error>> {
+    let truth: Value = serde_json::from_slice(&fs::read(home.join("TRUTH.json"))?)?;
+    let stats: Value = serde_json::from_slice(&fs::read(printed)?)?;
+    let is_true = |row: &Value| {
+        let truth = &truth["dialects"][row["key"][0].as_str().unwrap_or_default()];
+        let same = |name: &str| row["usage"][name].as_u64().unwrap_or(0) == truth["tokens"][name].as_u64().unwrap_or(0);
+        ["input", "output", "cacheRead", "cacheWrite", "reasoning"].iter().all(|name| same(name))
+            && ["sessions", "requests", "messages", "toolCalls"].iter().all(|name| row[*name] == truth[*name])
+    };
+    Ok(stats["rows"].as_array().is_some_and(|rows| rows.len() == 2 && rows.iter().all(is_true)))
 }
 
 /// Whether `list --json` printed as many sessions as the home has, of each agent.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use scrollback::session::Source;
+use scrollback::view::listing;
 use scrollback::view::stream::{Wake, Watch, WatchBy};
 use scrollback_index::{Archive, Depth, Pending, Refreshed, Verified};
 use serde_json::json;
@@ -73,6 +74,11 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     let known = sources.len() - pending.len();
     let Refreshed { read, unreadable: unread, is_stopped } = refresh(&mut archive, pending, depth, ctx);
     let forgotten = archive.forget_missing();
+    if !is_stopped {
+        // So that `stats` need not read them again.
+        let described = archive.describe(sources.clone(), listing::Depth::Ends, &|| {});
+        archive.count(described.sessions, &|_| true, &|| {});
+    }
     archive::warn_about_index(&mut archive, ctx)?;
     let unreadable = unreadable + unread.len();
     for error in unread {

@@ -3,17 +3,15 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use hashbrown::HashSet;
-use scrollback::view::find::{Places, Scope};
-use scrollback::view::listing::Depth;
 use scrollback_index::{SQL_ROWS, SqlAnswer, SqlValue};
 use serde_json::{Map, Value, json};
 
-use super::stats::{csv, scope_key};
+use super::stats::csv;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::table::{Cell, Column, Table};
+use crate::session::scope::Everything;
 use crate::session::{archive, scope};
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
@@ -44,26 +42,14 @@ Examples:
 const CELL_COLUMNS: usize = 80;
 
 pub(crate) fn run(args: &SqlArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let dialect = scope::dialect(global)?;
-    let mut places = Places { dialect: None, ..scope::places(global, ctx)? };
+    let mut places = scope::places(global, ctx)?;
     if !ctx.is_not_redacting() {
         // Whatever the question is, its answer has no secrets.
         places.mask = Some(crate::redaction::for_reading(ctx)?);
     }
-    let (sources, _) = scope::readable(places.sources(), ctx)?;
-    let mut archive = archive::open(places, &sources, global, ctx)?;
-    let listing = archive.describe(sources, Depth::Ends, &|| {});
-    for error in listing.unreadable {
-        ctx.warn(&error.into())?;
-    }
-    let selected = Scope::select(&scope::scope(global, ctx)?, listing.sessions.clone(), &ctx.home.cwd);
-    let in_scope: HashSet<String> = selected
-        .sessions
-        .iter()
-        .filter(|(row, _)| dialect.is_none_or(|dialect| dialect.name() == row.dialect))
-        .map(|(row, _)| scope_key(row))
-        .collect();
-    let answer = archive.sql(&args.question, listing.sessions, &|row| in_scope.contains(&scope_key(row)));
+    let scope = scope::scope(global, ctx)?;
+    let Everything { sessions, in_scope, mut archive, .. } = scope::everything(places, &scope, global, ctx)?;
+    let answer = archive.sql(&args.question, sessions, &|row| in_scope.holds(row));
     archive::warn_about_index(&mut archive, ctx)?;
     let answer = answer.map_err(|error| {
         Failure::new(FailureKind::Usage, error.to_string()).hint("the views and their columns are in docs/sql.md")

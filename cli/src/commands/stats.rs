@@ -13,7 +13,7 @@ use hashbrown::HashSet;
 use jiff::tz::TimeZone;
 use scrollback::model::{Cost, Usage};
 use scrollback::view::counting::{Elected, Level, StatsQuery, stats};
-use scrollback::view::find::{Places, Scope};
+use scrollback::view::find::Scope;
 use scrollback::view::listing::Depth;
 use scrollback_index::{Archive, Counted};
 
@@ -23,6 +23,7 @@ use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::prices::Prices;
 use crate::render::plural;
+use crate::session::scope::Everything;
 use crate::session::{archive, scope};
 
 /// Count tokens, cost, turns and tool calls
@@ -130,41 +131,23 @@ pub(crate) fn run(args: &StatsArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
 /// Every session with what it can add, those that are not in scope too: they can have the one occurrence of a fact that counts.
 /// Also the archive, and how many sessions are in other projects.
 fn counted(global: &Global, ctx: &mut Ctx) -> Result<(Counted, Archive, usize), Failure> {
-    let dialect = scope::dialect(global)?;
-    let places = Places { dialect: None, ..scope::places(global, ctx)? };
     // The times are those of what is counted, not of sessions.
     let scope = Scope { since: None, until: None, ..scope::scope(global, ctx)? };
-    let (sources, _) = scope::readable(places.sources(), ctx)?;
-    let mut archive = archive::open(places, &sources, global, ctx)?;
-    let listing = archive.describe(sources, Depth::Ends, &|| {});
-    for error in listing.unreadable {
-        ctx.warn(&error.into())?;
-    }
-    let selected = scope.select(listing.sessions.clone(), &ctx.home.cwd);
-    let in_scope: HashSet<String> = selected
-        .sessions
-        .iter()
-        .filter(|(row, _)| dialect.is_none_or(|dialect| dialect.name() == row.dialect))
-        .map(|(row, _)| scope_key(row))
-        .collect();
+    let Everything { sessions, in_scope, hidden, mut archive } =
+        scope::everything(scope::places(global, ctx)?, &scope, global, ctx)?;
     if in_scope.is_empty() {
         let failure = Failure::new(FailureKind::NotFound, "no session to count");
-        return Err(match selected.hidden {
+        return Err(match hidden {
             0 => failure.hint(scope::searched(archive.places())),
             hidden => failure.hint(format!("{} in other projects: add --all", plural(hidden as u64, "session"))),
         });
     }
-    let progress = scope::progress(ctx, listing.sessions.len() as u64, Depth::Ends);
-    let mut counted = archive.count(listing.sessions, &|row| in_scope.contains(&scope_key(row)), &|| progress.inc(1));
+    let progress = scope::progress(ctx, sessions.len() as u64, Depth::Ends);
+    let mut counted = archive.count(sessions, &|row| in_scope.holds(row), &|| progress.inc(1));
     progress.finish_and_clear();
     archive::warn_about_index(&mut archive, ctx)?;
     for error in std::mem::take(&mut counted.unreadable) {
         ctx.warn(&error.into())?;
     }
-    Ok((counted, archive, selected.hidden))
-}
-
-/// What tells sessions apart: several have the same file in a database, and the same id in copies.
-pub(super) fn scope_key(row: &scrollback::SessionRow) -> String {
-    format!("{}\0{}", row.path, row.id)
+    Ok((counted, archive, hidden))
 }

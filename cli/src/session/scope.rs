@@ -67,6 +67,52 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
     Ok(Found { rows, hidden, unreadable, project, ids, same_ids, archive })
 }
 
+/// Every session, and which of them are in scope: what one of them says can stand in another one, too.
+pub(crate) struct Everything {
+    /// The newest first.
+    pub(crate) sessions: Vec<(SessionRow, Source)>,
+    pub(crate) in_scope: InScope,
+    /// How many belong to other projects.
+    pub(crate) hidden: usize,
+    pub(crate) archive: Archive,
+}
+
+/// The sessions in scope.
+pub(crate) struct InScope(HashSet<String>);
+
+impl InScope {
+    pub(crate) fn holds(&self, row: &SessionRow) -> bool {
+        self.0.contains(&InScope::key(row))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What tells sessions apart: several are in one database, and copies have the same id.
+    fn key(row: &SessionRow) -> String {
+        format!("{}\0{}", row.path, row.id)
+    }
+}
+
+/// Finds every session of all agents, and which of them are in scope.
+pub(crate) fn everything(places: Places, scope: &Scope, global: &Global, ctx: &mut Ctx) -> Result<Everything, Failure> {
+    let dialect = places.dialect;
+    let places = Places { dialect: None, ..places };
+    let (sources, _) = readable(places.sources(), ctx)?;
+    let mut archive = archive::open(places, &sources, global, ctx)?;
+    let mut listing = archive.describe(sources, Depth::Ends, &|| {});
+    for error in listing.unreadable {
+        ctx.warn(&error.into())?;
+    }
+    // Only a list needs them, and there are a hundred thousand of them.
+    listing.sessions.iter_mut().for_each(|(row, _)| row.named_requests = Vec::new());
+    let selected = scope.select(listing.sessions.clone(), &ctx.home.cwd);
+    let is_of_dialect = |row: &&SessionRow| dialect.is_none_or(|dialect| dialect.name() == row.dialect);
+    let in_scope = selected.sessions.iter().map(|(row, _)| row).filter(is_of_dialect).map(InScope::key).collect();
+    Ok(Everything { sessions: listing.sessions, in_scope: InScope(in_scope), hidden: selected.hidden, archive })
+}
+
 /// Where to look for sessions.
 pub(crate) fn places(global: &Global, ctx: &Ctx) -> Result<Places, Failure> {
     let store = global.store.as_ref().map(|store| ctx.home.cwd.join(store));

@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use scrollback::model::Usage;
 use scrollback::view::counting::{Block, Elected, StatsQuery, blocks};
 use scrollback_index::Counted;
 
 use super::csv;
+use super::rows::token_cells;
 use crate::commands::FOUND_PROBLEMS;
 use crate::commands::list::short_count;
 use crate::ctx::Ctx;
@@ -51,9 +51,7 @@ pub(super) fn run(
 }
 
 fn values(block: &Block) -> Vec<String> {
-    let Usage { input, output, cache_read, cache_write, reasoning } = block.usage;
-    let known = [input, output, cache_read, cache_write, reasoning]
-        .map(|count| count.map(|count| count.to_string()).unwrap_or_default());
+    let known = token_cells(block.usage);
     let cost = block.cost_usd.map(|usd| usd.to_string()).unwrap_or_default();
     let times = [block.start.to_string(), block.end.to_string()];
     let rest = [cost, block.unpriced.to_string(), block.requests.to_string()];

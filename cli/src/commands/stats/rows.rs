@@ -251,16 +251,9 @@ pub(super) fn values(stats: &Stats) -> Vec<Vec<String>> {
 }
 
 fn values_of(row: &StatsRow) -> Vec<String> {
-    let Usage { input, output, cache_read, cache_write, reasoning } = row.usage;
-    let known = |count: Option<u64>| count.map(|count| count.to_string()).unwrap_or_default();
     let share = |share: Option<f64>| share.map(|share| share.to_string()).unwrap_or_default();
     let keys = row.key.iter().flatten().map(|name| name.clone().unwrap_or_default());
     let counts = [
-        known(input),
-        known(output),
-        known(cache_read),
-        known(cache_write),
-        known(reasoning),
         share(row.cost_usd),
         row.unpriced.to_string(),
         row.requests.to_string(),
@@ -280,5 +273,12 @@ fn values_of(row: &StatsRow) -> Vec<String> {
         row.thinking_turns.to_string(),
         row.thinking_clean_ends.to_string(),
     ];
-    keys.chain(counts).collect()
+    keys.chain(token_cells(row.usage)).chain(counts).collect()
+}
+
+/// The tokens for a spreadsheet.
+pub(super) fn token_cells(usage: Usage) -> [String; 5] {
+    let Usage { input, output, cache_read, cache_write, reasoning } = usage;
+    [input, output, cache_read, cache_write, reasoning]
+        .map(|count| count.map(|count| count.to_string()).unwrap_or_default())
 }
