@@ -365,6 +365,23 @@ fn a_project_that_has_moved_is_named() {
     let undone = run(&["undo", "s1", "--yes", "--all", "--root", "elsewhere"]);
     assert_eq!(undone.code, 0, "{}", undone.all());
     assert!(!moved.join("notes/new.txt").exists());
+    assert!(undone.err.contains("Run `scrollback redo s1 --root elsewhere` to take it back."), "{}", undone.err);
+    assert_eq!(run(&["redo", "s1", "--yes", "--all", "--root", "elsewhere"]).code, 0);
+    assert!(moved.join("notes/new.txt").exists());
+}
+
+#[test]
+fn files_that_nobody_watched_are_told_with_the_reason() {
+    let desk = Desk::new();
+    let unwatched = json!({"type": "file_history_snapshot", "messageId": "a2", "sessionId": "s1", "format": 2,
+        "timestamp": "2026-11-15T10:04:00Z", "isSnapshotUpdate": false,
+        "snapshot": {"trackedFiles": {}, "fileBackups": {}, "unwatched": {"the project has more than 100,000 files": 12}}});
+    fs::write(&desk.log, fs::read_to_string(&desk.log).unwrap() + &format!("{unwatched}\n")).unwrap();
+    for args in [&["undo", "s1", "--dry-run"][..], &["files", "s1"]] {
+        let err = desk.env.run(args).err;
+        let expected = "12 files of the project not watched: the project has more than 100,000 files";
+        assert!(err.contains(expected), "{args:?}: {err}");
+    }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use crate::support::{logs_of_all, messages, parts};
 use proptest::prelude::*;
 use scrollback::dialect::{self, Adoption, Dialect};
 use scrollback::model::{
-    Body, Compaction, Content, Context, Error, IssueKind, Kind, Message, Outcome, Part, ReasoningPart, RecordId,
-    Restore, Rewind, SessionId, Snapshot, SteeringPart, TitleSource, ToolPart, ToolResult, ToolState, Usage,
+    Body, Compaction, Content, Context, Display, Error, IssueKind, Kind, Message, Outcome, Part, ReasoningPart,
+    RecordId, Restore, Rewind, SessionId, Snapshot, SteeringPart, TitleSource, ToolPart, ToolResult, ToolState, Usage,
 };
 use scrollback::session::{Session, Source, State};
 use scrollback::view::history::View;
@@ -143,6 +143,10 @@ fn a_prompt_is_told_twice_once_for_the_model_and_once_for_the_list() {
         wrote(&[Body::User(said([Part::text("Look:"), Part::file("image/png", image), Part::text("What is it?")]))]);
     let event = written.lines()[2]["payload"].clone();
     assert_eq!(event, json!({"type": "user_message", "message": "Look:\nWhat is it?"}));
+    // What the agent put around it is for the model.
+    let display = Some(Display::Typed { text: "And this?".to_owned() });
+    let queued = Content { display, ..said([Part::text("Sent while you were working:\nAnd this?")]) };
+    assert_eq!(wrote(&[Body::User(queued)]).lines()[2]["payload"]["message"], "And this?");
     let session = written.session();
     let expected = json!([
         {"type": "text", "text": "Look:"},

@@ -28,7 +28,11 @@ impl Record<'_> {
             return self.losses().dropped(Lost::EmptyMessage);
         }
         let texts = pieces.iter().filter_map(|piece| piece["text"].as_str());
-        let text = texts.collect::<Vec<_>>().join("\n");
+        // Codex shows a person the event, and sends the item.
+        let text = match &content.display {
+            Some(Display::Typed { text }) => text.clone(),
+            _ => texts.collect::<Vec<_>>().join("\n"),
+        };
         let kinds = pieces.iter().map(|piece| if piece["type"] == "input_image" { "user.image" } else { "user.text" });
         let kinds: Vec<&str> = kinds.collect();
         let mut message = json!({"type": "message", "role": "user", "content": pieces});
