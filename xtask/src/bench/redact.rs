@@ -2,7 +2,8 @@
 //! installed.
 //!
 //! `lib/benches/redact` measures ours and writes the made-up secrets and the noise as files, one a kind, which the others scan.
-//! Another scanner's recall is the lines with a finding; a finding in a key of several lines counts for all of them.
+//! Another scanner's recall is the lines with a finding, of as many as there are secrets: a key has several lines, and a finding in
+//! one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -82,8 +83,9 @@ impl Scanner {
             return format!("| {}: not installed | | | | |", self.program);
         };
         let found = |part: &str| self.found(&folder.join(part));
-        let share =
-            |part: &str| Some(format!("{:.1} %", 100.0 * found(part)? as f64 / lines_below(&folder.join(part)) as f64));
+        // One line of JSON for each secret.
+        let secrets = lines_below(&folder.join("jsonl"));
+        let share = |part: &str| Some(format!("{:.1} %", 100.0 * found(part)?.min(secrets) as f64 / secrets as f64));
         let start = Instant::now();
         let session = folder.join("session.jsonl");
         let scanned = self.found(&session);
