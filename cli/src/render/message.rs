@@ -5,7 +5,7 @@ use scrollback::view::tool_view::{self, SubAgent, ToolView, data_url_bytes};
 use serde_json::Value;
 
 use super::fold::{self, Fold};
-use super::reaction::{self, Reaction};
+use super::reaction;
 use super::short_ids::ShortIds;
 use super::sub_agents::SubAgents;
 use super::todos::Todos;
@@ -68,8 +68,8 @@ impl<'a> Renderer<'a> {
 
     /// Renders a message.
     pub(crate) fn message(&mut self, message: &Message, around: &Around) -> String {
-        let display = display(message);
-        self.cwd = metadata(message, "cwd").map(str::to_owned);
+        let display = message.display();
+        self.cwd = message.noted("cwd").map(str::to_owned);
         let between = message.parts.iter().take_while(|part| divider::is_before_message(part)).count();
         let mut out: String =
             message.parts[..between].iter().map(|part| self.part(part, message.role) + "\n").collect();
@@ -133,13 +133,13 @@ impl<'a> Renderer<'a> {
     /// The author, the time, the id, and what the turn cost.
     pub(crate) fn header(&self, message: &Message, around: &Around) -> String {
         let paint = self.paint();
-        let author = format!("▌ {}", reaction::author(message));
+        let author = format!("▌ {}", message.author());
         let author = match message.role {
             Role::User => paint.cyan(&author),
             Role::Assistant => paint.green(&author),
             Role::System => paint.yellow(&author),
         };
-        let when = metadata(message, "timestamp").and_then(|at| at.parse().ok());
+        let when = message.noted("timestamp").and_then(|at| at.parse().ok());
         let when = when.map(|at| clock::stamp(at, &self.ctx.zone));
         let id = self.ids.short(&message.id).to_owned();
         let usage = message.metadata.as_ref().and_then(|metadata| metadata.get("usage"));
@@ -200,7 +200,7 @@ impl<'a> Renderer<'a> {
                 self.attached(text("filename"), text("mime_type"), data.data.get("size"))
             }
             "attachment" => self.attached(data.data.as_str().unwrap_or_default(), "", None),
-            "reaction" => self.aside(&Reaction::alone(&data.data, self.ids)),
+            "reaction" => self.aside(&reaction::alone(&data.data, self.ids)),
             kind => divider::of_part(kind, &data.data, self.ids, &self.look, self.detail)
                 .unwrap_or_else(|| self.aside(&format!("[data: {kind}]"))),
         }
@@ -306,16 +306,6 @@ fn tokens(usage: Usage) -> Option<String> {
     let output = usage.output.map(|output| format!("{} out", count(output)));
     let known: Vec<String> = input.into_iter().chain(output).collect();
     (!known.is_empty()).then(|| known.join(", "))
-}
-
-fn metadata<'m>(message: &'m Message, key: &str) -> Option<&'m str> {
-    message.metadata.as_ref()?.get(key)?.as_str()
-}
-
-/// How people see a message whose text is what the model sees.
-pub(crate) fn display(message: &Message) -> Option<Display> {
-    let display = message.metadata.as_ref()?.get("display")?;
-    serde_json::from_value(display.clone()).ok()
 }
 
 /// The position of the error text: the last text of a failed message, unless another part describes the error.

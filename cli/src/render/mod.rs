@@ -16,7 +16,6 @@ pub(crate) mod reaction;
 pub(crate) mod restore_plan;
 pub(crate) mod short_ids;
 pub(crate) mod sub_agents;
-pub(crate) mod surroundings;
 pub(crate) mod table;
 pub(crate) mod todo_course;
 pub(crate) mod todos;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use scrollback::model::{ToolPart, ToolState, json};
-use scrollback::view::tool_view::{Ending, ShellRun, SubAgent, ToolView, ending, result_text};
+use scrollback::view::tool_view::{self, Ending, ShellRun, SubAgent, ToolView, ending, result_text};
 use serde_json::Value;
 
 use super::fold::{self, Fold, INDENT};
@@ -83,7 +83,7 @@ fn other(call: &ToolPart, how: &CallLook<'_>) -> String {
     let result = result.unwrap_or_default();
     let described = || about(call, "description").unwrap_or_default().to_owned();
     if !how.full {
-        let subject = fields::summary(call.input(), |path| how.relative(path)).unwrap_or_else(described);
+        let subject = tool_view::summary(call.input(), |path| how.relative(path)).unwrap_or_else(described);
         let (in_head, below) = in_brief(&result, how);
         return head(call, &subject, &[in_head], how) + &below + &failure(call, how);
     }
@@ -118,7 +118,7 @@ fn in_brief(result: &str, how: &CallLook<'_>) -> (String, String) {
 fn readable(result: &str) -> Cow<'_, str> {
     let Some(json) = parsed(result) else { return result.into() };
     let mut brief = String::new();
-    fields::brief(&mut brief, &json, 0);
+    tool_view::brief(&mut brief, &json, 0);
     brief.into()
 }
 

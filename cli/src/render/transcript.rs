@@ -7,14 +7,16 @@ use std::ops::Range;
 use scrollback::model::{Role, Usage};
 use scrollback::session::{Branch, Gap, HeadKind, Session};
 use scrollback::view::Conversation;
+use scrollback::view::reactions::Reactions;
+use scrollback::view::surroundings::{Attached, Surroundings};
+use scrollback::view::tool_view::size_text;
 
 use super::divider;
-use super::message::{Detail, Renderer};
-use super::reaction::Reactions;
+use super::message::{Around, Detail, Renderer};
+use super::reaction;
 use super::short_ids::ShortIds;
 use super::state_word;
 use super::sub_agents::SubAgents;
-use super::surroundings::Surroundings;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
 use crate::terminal::{clean, width, wrap};
@@ -30,6 +32,17 @@ pub(crate) struct Transcript<'a> {
     pub(crate) ids: ShortIds<'a>,
     /// Reads the last words of sub-agents; not of a session that was piped.
     pub(crate) sub_agents: Option<SubAgents>,
+}
+
+/// What came along with a message, in a line.
+fn attached(attached: &Attached) -> String {
+    match attached {
+        Attached::Notice(text) => format!("⎘ {text}"),
+        Attached::File { name, media_type, bytes } => {
+            let size = bytes.map(|bytes| format!(", {}", size_text(bytes))).unwrap_or_default();
+            format!("⎘ {name} ({media_type}{size})")
+        }
+    }
 }
 
 /// The token counts that are known.
@@ -63,7 +76,7 @@ impl Transcript<'_> {
             gaps.entry(self.conversation.position(gap.child).unwrap_or(0)).or_default().push(gap);
         }
         let reactions = Reactions::find(self.conversation, self.range.clone(), range.clone())?;
-        let surroundings = Surroundings::find(self, range.clone())?;
+        let surroundings = Surroundings::find(self.session, self.branch, self.conversation, range.clone())?;
         let mut renderer = Renderer::new(ctx, self.detail, &self.ids);
         renderer.sub_agents = self.sub_agents.as_ref();
         let end = range.end;
@@ -78,8 +91,14 @@ impl Transcript<'_> {
             for divider in surroundings.dividers_before(at) {
                 writeln!(out, "{}", renderer.part(divider, Role::System))?;
             }
-            let mut around = surroundings.of(at, self.conversation);
-            around.under.extend(reactions.under(at));
+            let found = surroundings.of(at, self.conversation);
+            let reactions = reactions.under(at).iter().map(|(emojis, people)| reaction::line(emojis, people));
+            let around = Around {
+                under: found.attached.iter().map(attached).chain(reactions).collect(),
+                duration_ms: found.duration_ms,
+                usage: found.usage,
+                moved: found.moved,
+            };
             out.write_all(renderer.message(&message, &around).as_bytes())?;
         }
         for divider in surroundings.dividers_before(end) {

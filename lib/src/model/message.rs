@@ -24,6 +24,7 @@ pub use validate::{objection, takes};
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Map, Value};
 
+use crate::model::record::Display;
 use keys::Keys;
 
 /// A longer turn continues in a further message, so that a page stays small.
@@ -85,6 +86,28 @@ impl Message {
     /// Makes a message without metadata.
     pub fn new(id: impl Into<String>, role: Role, parts: Vec<Part>) -> Message {
         Message { id: id.into(), role, metadata: None, parts, extra: Map::new() }
+    }
+
+    /// A text of its metadata.
+    pub fn noted(&self, key: &str) -> Option<&str> {
+        self.metadata.as_ref()?.get(key)?.as_str()
+    }
+
+    /// How people see a message whose text is what the model sees.
+    pub fn display(&self) -> Option<Display> {
+        Display::deserialize(self.metadata.as_ref()?.get("display")?).ok()
+    }
+
+    /// Who wrote it.
+    pub fn author(&self) -> &str {
+        // A command is what a person ran.
+        let is_of_person = || matches!(self.display(), Some(Display::Command { .. } | Display::Shell { .. }));
+        match self.role {
+            Role::User => self.noted("sender").unwrap_or("you"),
+            Role::Assistant => self.noted("model").unwrap_or("assistant"),
+            Role::System if is_of_person() => "you",
+            Role::System => self.noted("sender").unwrap_or("system"),
+        }
     }
 }
 

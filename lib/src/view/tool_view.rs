@@ -10,6 +10,7 @@ pub(crate) mod patch;
 mod question;
 mod result;
 mod shell;
+mod summary;
 
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ pub(crate) use result::tagged_name;
 pub use result::{attached_name, data_url_bytes, result_text, size_text};
 pub use shell::ShellRun;
 pub(crate) use shell::script;
+pub use summary::{brief, scalar_text, summary};
 
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -3,19 +3,47 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use scrollback::model::{Body, Content, Display, Kind, Part, Role, Usage};
-use scrollback::view::Conversation;
-use scrollback::view::tool_view::{attached_name, data_url_bytes, size_text};
+use crate::model::error::Result;
+use crate::model::message::{Part, Role};
+use crate::model::record::{Body, Content, Display, Kind, Usage};
+use crate::session::{Branch, Session};
+use crate::view::conversation::Conversation;
+use crate::view::tool_view::{attached_name, data_url_bytes};
 
-use super::message::Around;
-use super::transcript::Transcript;
-use crate::failure::Failure;
+/// What belongs to one message and is not in it.
+#[derive(Debug, Default)]
+pub struct Around {
+    /// What the agent attached to it.
+    pub attached: Vec<Attached>,
+    /// How long its turn took.
+    pub duration_ms: Option<u64>,
+    /// What its turn cost.
+    pub usage: Option<Usage>,
+    /// Records whose dividers are shown elsewhere.
+    pub moved: Vec<String>,
+}
 
-/// The surroundings of the messages of a transcript.
-pub(crate) struct Surroundings {
+/// Something that an agent attached to a prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attached {
+    /// A file.
+    File {
+        /// Its name.
+        name: String,
+        /// The IANA media type.
+        media_type: String,
+        /// Its size, if its content is recorded.
+        bytes: Option<usize>,
+    },
+    /// An event in a sentence.
+    Notice(String),
+}
+
+/// The surroundings of some messages of a branch.
+pub struct Surroundings {
     /// By the order of the record.
     usage: BTreeMap<usize, Usage>,
-    files: BTreeMap<usize, Vec<String>>,
+    attached: BTreeMap<usize, Vec<Attached>>,
     /// Dividers of compactions, each before the first message that the model still sees, or after the command that asked for it.
     dividers: BTreeMap<usize, Vec<Part>>,
     /// The records of those compactions.
@@ -24,8 +52,12 @@ pub(crate) struct Surroundings {
 
 impl Surroundings {
     /// Looks around the messages in a range. Only compactions and attachments are read.
-    pub(crate) fn find(transcript: &Transcript<'_>, range: Range<usize>) -> Result<Surroundings, Failure> {
-        let conversation = transcript.conversation;
+    pub fn find(
+        session: &Session,
+        branch: &Branch<'_>,
+        conversation: &Conversation<'_, '_>,
+        range: Range<usize>,
+    ) -> Result<Surroundings> {
         let (mut dividers, mut moved): (BTreeMap<usize, Vec<Part>>, Vec<String>) = Default::default();
         for at in range.clone() {
             for record in conversation.records(at).filter(|record| record.kind() == Kind::Compaction) {
@@ -51,17 +83,17 @@ impl Surroundings {
                 }
             }
         }
-        let usage = transcript.session.usage_by_record(&transcript.branch.records);
-        Ok(Surroundings { usage, files: files(transcript, range)?, dividers, moved })
+        let usage = session.usage_by_record(&branch.records);
+        Ok(Surroundings { usage, attached: attached(branch, conversation, range)?, dividers, moved })
     }
 
     /// The dividers of compactions that kept this message and what follows it.
-    pub(crate) fn dividers_before(&self, at: usize) -> impl Iterator<Item = &Part> {
+    pub fn dividers_before(&self, at: usize) -> impl Iterator<Item = &Part> {
         self.dividers.get(&at).into_iter().flatten()
     }
 
     /// The surroundings of one message.
-    pub(crate) fn of(&self, at: usize, conversation: &Conversation<'_, '_>) -> Around {
+    pub fn of(&self, at: usize, conversation: &Conversation<'_, '_>) -> Around {
         let is_answer = conversation.role(at) == Some(Role::Assistant);
         // A turn lasts from the prompt to its last record; a compaction or a rewind comes after it.
         let is_between =
@@ -75,13 +107,13 @@ impl Surroundings {
         let start = at.checked_sub(1).and_then(|before| times(before).max());
         let duration = start.zip(times(at).max()).filter(|_| is_answer);
         let duration_ms = duration.and_then(|(start, end)| u64::try_from(end.duration_since(start).as_millis()).ok());
-        let under = self.files.get(&at).cloned().unwrap_or_default();
-        Around { under, duration_ms, usage: usage.filter(|_| is_answer), moved: self.moved.clone() }
+        let attached = self.attached.get(&at).cloned().unwrap_or_default();
+        Around { attached, duration_ms, usage: usage.filter(|_| is_answer), moved: self.moved.clone() }
     }
 }
 
 /// Whether a message is the command that compacts.
-fn is_compress(conversation: &Conversation<'_, '_>, at: usize) -> Result<bool, Failure> {
+fn is_compress(conversation: &Conversation<'_, '_>, at: usize) -> Result<bool> {
     for record in conversation.records(at) {
         if let Body::System(Content { display: Some(Display::Command { text }), .. }) = record.body()? {
             return Ok(text.split_whitespace().next() == Some("/compress"));
@@ -94,21 +126,24 @@ fn is_divider_of(part: &Part, record: &str) -> bool {
     matches!(part, Part::Data(data) if data.kind == "compaction" && data.data["record"] == record)
 }
 
-/// Files that the agent attached to a prompt, by the prompt: the message before them, or the one after them.
-fn files(transcript: &Transcript<'_>, range: Range<usize>) -> Result<BTreeMap<usize, Vec<String>>, Failure> {
-    let conversation = transcript.conversation;
-    let in_message = range.clone().flat_map(|at| conversation.records(at).map(move |record| (record.order(), at)));
+/// What the agent attached to prompts, by the prompt: the message before it, or the one after it.
+fn attached(
+    branch: &Branch<'_>,
+    conversation: &Conversation<'_, '_>,
+    range: Range<usize>,
+) -> Result<BTreeMap<usize, Vec<Attached>>> {
+    let in_message = range.flat_map(|at| conversation.records(at).map(move |record| (record.order(), at)));
     let in_message: HashMap<usize, usize> = in_message.collect();
-    let mut files: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut attached: BTreeMap<usize, Vec<Attached>> = BTreeMap::new();
     let (mut before, mut waiting) = (None, Vec::new());
-    for record in &transcript.branch.records {
+    for record in &branch.records {
         let at = in_message.get(&record.order()).copied();
         before = at.or(before);
         if record.kind() == Kind::User {
             let mentioned = std::mem::take(&mut waiting);
             // The prompt may be outside the range.
             if let Some(at) = at.filter(|_| !mentioned.is_empty()) {
-                files.entry(at).or_default().extend(mentioned);
+                attached.entry(at).or_default().extend(mentioned);
             }
         }
         if at.is_some() || record.kind() != Kind::Attachment {
@@ -116,24 +151,23 @@ fn files(transcript: &Transcript<'_>, range: Range<usize>) -> Result<BTreeMap<us
         }
         if let Body::Attachment(content) = record.body()? {
             let is_mention = |part: &Part| matches!(part, Part::Data(data) if data.kind == "mention");
-            let lines = match before {
+            let list = match before {
                 // Of the prompt that follows.
                 _ if content.parts.iter().any(is_mention) => &mut waiting,
-                Some(last) => files.entry(last).or_default(),
+                Some(last) => attached.entry(last).or_default(),
                 None => continue,
             };
             match &content.display {
-                Some(Display::Notification { text }) => lines.push(format!("⎘ {text}")),
-                _ => lines.extend((0..content.parts.len()).filter_map(|at| file(&content.parts, at))),
+                Some(Display::Notification { text }) => list.push(Attached::Notice(text.clone())),
+                _ => list.extend((0..content.parts.len()).filter_map(|at| file(&content.parts, at))),
             }
         }
     }
-    Ok(files)
+    Ok(attached)
 }
 
-/// A file that came along: its name, its type and its size.
-fn file(parts: &[Part], at: usize) -> Option<String> {
+fn file(parts: &[Part], at: usize) -> Option<Attached> {
     let Part::File(file) = parts.get(at)? else { return None };
-    let size = data_url_bytes(&file.url).map(|bytes| format!(", {}", size_text(bytes))).unwrap_or_default();
-    Some(format!("⎘ {} ({}{size})", attached_name(parts, at), file.media_type))
+    let name = attached_name(parts, at).to_owned();
+    Some(Attached::File { name, media_type: file.media_type.clone(), bytes: data_url_bytes(&file.url) })
 }
