@@ -216,13 +216,13 @@ impl Ctx {
     pub(crate) fn mask_output(&mut self, outlet: Outlet) -> Result<(), Failure> {
         let is_masked = match (self.masking, outlet) {
             (Masking::Off, _) | (_, Outlet::Program) => false,
-            (Masking::On, _) => true,
+            (Masking::On, _) | (Masking::Auto, Outlet::Shared) => true,
             (Masking::Auto, Outlet::Exact) => false,
             (Masking::Auto, Outlet::Sessions | Outlet::Acknowledgements) => !self.on_terminal,
         };
         if is_masked {
             self.mask = Some(redaction::for_reading(self)?);
-            let is_text = !self.json && outlet != Outlet::Exact;
+            let is_text = !self.json && !matches!(outlet, Outlet::Exact | Outlet::Shared);
             if is_text || outlet == Outlet::Acknowledgements {
                 self.out = self.masked(io::stdout());
             }

@@ -24,6 +24,8 @@ pub(crate) enum Outlet {
     Acknowledgements,
     /// The exact bytes of a session: masked only with `--redact`.
     Exact,
+    /// What other people get of sessions: masked, also at a terminal.
+    Shared,
     /// Nothing of a session.
     Program,
 }
@@ -38,6 +40,7 @@ impl Outlet {
             Command::Files(args) if args.is_exact() => Outlet::Exact,
             Command::History(_) => Outlet::Exact,
             Command::Record(_) => Outlet::Acknowledgements,
+            Command::Export(_) => Outlet::Shared,
             Command::List(_)
             | Command::Search(_)
             | Command::Stats(_)

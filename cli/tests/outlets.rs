@@ -98,6 +98,16 @@ const MASKED: &[(&str, &[&[&str]])] = &[
             &["extract-tools", "c1"],
         ],
     ),
+    (
+        "export",
+        &[
+            &["export", "s1"],
+            &["export", "s1", "--to", "md"],
+            &["export", "s1", "--branches"],
+            &["export", "c1"],
+            &["export", "c1", "--to", "md"],
+        ],
+    ),
     ("resume", &[&["resume", "c1", "--print"], &["resume", "c1", "--print", "--json"], &["resume", "s1"]]),
     (
         "doctor",

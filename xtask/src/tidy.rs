@@ -101,7 +101,7 @@ const REGISTRIES: &[&str] = &[
 ];
 const LOCKED_SOURCE: &str = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
 
-const HEADED: &[&str] = &["lib/src/", "cli/src/", "xtask/src/"];
+const HEADED: &[&str] = &["lib/src/", "index/src/", "web/src/", "cli/src/", "xtask/src/"];
 
 /// Built or downloaded.
 const SKIPPED: &[&str] = &[".git", "target", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "fuzz/coverage"];

@@ -53,8 +53,7 @@ impl SubAgents {
     /// The last text of a sub-agent; `None` if its session cannot be found or read, or too many were opened.
     pub(crate) fn last_words(&self, session: &str) -> Option<String> {
         let opened = self.opened.replace(self.opened.get() + 1);
-        let named = |source: &Source| source.named(session);
-        let source = self.sources().iter().find_map(named).filter(|_| opened < MAX_OPENED)?;
+        let source = self.named(session).filter(|_| opened < MAX_OPENED)?;
         let page = Page { messages: 1, before: None };
         let session = Session::open_page(&source, &ReadOptions::plain(self.now), page).ok()?;
         let branch = session.branch(session.head()?);
@@ -67,6 +66,11 @@ impl SubAgents {
         Some(text[..text.floor_char_boundary(MAX_WORDS_BYTES)].to_owned())
     }
 
+    /// A session by its id.
+    fn named(&self, session: &str) -> Option<Source> {
+        self.sources().iter().find_map(|source| source.named(session))
+    }
+
     /// The sessions of the store that the session is in, else of all places.
     fn sources(&self) -> &[Source] {
         self.sources.get_or_init(|| {
@@ -74,5 +78,19 @@ impl SubAgents {
             let places = Places { dialect: Some(self.source.dialect), store, ..self.places.clone() };
             places.sources().into_iter().filter_map(Result::ok).collect()
         })
+    }
+}
+
+/// For exports: the whole sessions, masked as the session that started them.
+impl scrollback_web::SubAgents for SubAgents {
+    fn find(&self, _parent: &str, call: &str, noted: Option<&str>) -> Option<Source> {
+        let session = noted.map(str::to_owned).or_else(|| self.started_by(call))?;
+        self.named(&session)
+    }
+
+    fn open(&self, source: &Source) -> scrollback::Result<Session> {
+        let find = self.places.finder(source);
+        let mask = self.places.mask.as_ref();
+        Session::open(source, &ReadOptions { find: &find, mask, ..ReadOptions::plain(self.now) })
     }
 }

@@ -1,11 +1,12 @@
-//! Small files of ours that are no sessions, such as the config file.
+//! Files of ours that are no sessions, such as the config file and exports.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::disk::append::make_folders;
-use crate::disk::replace::{Durable, replace};
-use crate::disk::{Disk, Real};
-use crate::model::error::Result;
+use crate::disk::replace::{self, Durable};
+use crate::disk::{Appended, Disk, OpenLog, Real};
+use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
 use crate::model::regular_file::Links;
 
@@ -18,5 +19,60 @@ pub fn replace_private_file(path: &Path, bytes: &[u8], links: Links, host: &Host
         Links::Refuse => path.to_path_buf(),
     };
     make_folders(&Real, &path)?;
-    replace(&Real, &path, &(host.new_id)(), bytes, Durable::Yes)
+    replace::replace(&Real, &path, &(host.new_id)(), bytes, Durable::Yes)
+}
+
+/// A new file that is written piece by piece: readable by its owner only, and it has its name only when it is complete.
+///
+/// Without [`NewFile::finish`] nothing is left of it.
+pub struct NewFile {
+    path: PathBuf,
+    beside: PathBuf,
+    file: Box<dyn OpenLog>,
+    is_named: bool,
+}
+
+impl NewFile {
+    /// Begins the file beside its place.
+    pub fn create(path: &Path, host: &Host) -> Result<NewFile> {
+        if Real.exists(path) {
+            return Err(Error::Exists(path.to_path_buf()));
+        }
+        let beside = replace::beside(path, &(host.new_id)());
+        let file = Real.create(&beside).at(&beside)?;
+        Ok(NewFile { path: path.to_path_buf(), beside, file, is_named: false })
+    }
+
+    /// Gives the file its name, unless another one has it meanwhile.
+    pub fn finish(mut self) -> Result<()> {
+        self.file.sync().at(&self.beside)?;
+        Real.publish(&self.beside, &self.path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists(self.path.clone()),
+            _ => Error::Io { path: self.path.clone(), source: error },
+        })?;
+        self.is_named = true;
+        Ok(())
+    }
+}
+
+impl io::Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.file.append(bytes)? {
+            Appended { taken: 0, .. } if !bytes.is_empty() => Err(io::ErrorKind::StorageFull.into()),
+            Appended { taken, .. } => Ok(taken),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if !self.is_named {
+            // It is our own file, with a name that nobody reads.
+            drop(replace::delete(&Real, &self.beside));
+        }
+    }
 }

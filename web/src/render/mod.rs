@@ -1,0 +1,133 @@
+//! From messages to HTML: one module for each kind of part.
+
+pub mod ansi;
+pub mod code;
+pub mod diff;
+pub mod divider;
+pub mod file;
+pub mod icon;
+pub mod markdown;
+pub mod message;
+pub mod text;
+pub mod thought;
+pub mod todos;
+pub mod tool;
+pub mod trace;
+pub mod words;
+
+use std::cell::{Cell, RefCell};
+
+use jiff::tz::TimeZone;
+use scrollback::model::ToolPart;
+
+/// Where the HTML goes: how pictures, long texts and other sessions are reached from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium<'a> {
+    /// A page of the server; the address of its session, such as `/s/3f8a`.
+    Page(&'a str),
+    /// One file that is complete by itself.
+    File,
+}
+
+/// How messages are shown, and what showing them may still cost.
+pub struct Look<'a> {
+    /// Where the HTML goes.
+    pub medium: Medium<'a>,
+    /// The reader's time zone.
+    pub zone: &'a TimeZone,
+    /// The dialect of the session: its mark is beside each answer.
+    pub dialect: &'a str,
+    /// Which folds are open at first.
+    pub folds: Folds,
+    /// Whether the session is a conversation of several people.
+    pub is_room: bool,
+    /// The heading of a message: 2, and one more in each conversation inside of another.
+    pub level: u8,
+    /// The directory that paths are shown relative to.
+    pub cwd: RefCell<Option<String>>,
+    /// What highlighting may still cost.
+    pub highlighting: &'a RefCell<code::Budget>,
+    /// How many bytes of HTML the page may still grow by.
+    pub room_bytes: &'a Cell<usize>,
+}
+
+/// Which folds are open at first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Folds {
+    /// Tool calls.
+    pub tools: bool,
+    /// What is left out.
+    pub show: Show,
+}
+
+/// What is shown of a conversation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Show {
+    /// All of it.
+    #[default]
+    Everything,
+    /// All but tool calls and thinking.
+    NoTools,
+    /// What people wrote.
+    Prompts,
+}
+
+/// How much of one text a page shows; the rest is one link away. A file holds more: it is all there is.
+const PAGE_TEXT_BYTES: usize = 12 * 1024;
+const FILE_TEXT_BYTES: usize = 1024 * 1024;
+
+impl<'a> Look<'a> {
+    /// How much of one text is shown.
+    pub fn text_limit(&self) -> usize {
+        match self.medium {
+            Medium::Page(_) => PAGE_TEXT_BYTES.min(self.room_bytes.get()),
+            Medium::File => FILE_TEXT_BYTES,
+        }
+    }
+
+    /// The start of a text that is shown, whole lines where possible, and whether that is all of it.
+    pub fn cut<'t>(&self, text: &'t str) -> (&'t str, bool) {
+        let limit = self.text_limit();
+        if text.len() <= limit {
+            return (text, true);
+        }
+        let start = &text[..text.floor_char_boundary(limit)];
+        let line = start.rfind('\n').filter(|end| *end > limit / 2).map_or(start.len(), |end| end + 1);
+        (&start[..line], false)
+    }
+
+    /// A path below the working directory without that directory.
+    pub fn relative<'p>(&self, path: &'p str) -> &'p str {
+        let cwd = self.cwd.borrow();
+        let below = |cwd: &str| path.strip_prefix(cwd)?.strip_prefix('/');
+        cwd.as_deref().and_then(below).filter(|rest| !rest.is_empty()).unwrap_or(path)
+    }
+
+    /// The address of a whole part, where the page does not show all of it.
+    pub fn part_address(&self, message: &str, part: usize) -> Option<String> {
+        match self.medium {
+            Medium::Page(session) => Some(format!("{session}/part/{}/{part}", text::path_segment(message))),
+            Medium::File => None,
+        }
+    }
+
+    /// The same look inside of a conversation that a call started.
+    pub fn nested<'b>(&'b self, medium: Medium<'b>, dialect: &'b str) -> Look<'b> {
+        Look {
+            medium,
+            dialect,
+            zone: self.zone,
+            folds: self.folds,
+            is_room: false,
+            level: (self.level + 1).min(5),
+            cwd: RefCell::new(self.cwd.borrow().clone()),
+            highlighting: self.highlighting,
+            room_bytes: self.room_bytes,
+        }
+    }
+}
+
+/// Something that the agent noted about the run of a tool.
+pub(crate) fn noted<'c>(call: &'c ToolPart, key: &str) -> Option<&'c serde_json::Value> {
+    call.call_provider_metadata.as_ref()?.get("scrollback")?.get(key)
+}

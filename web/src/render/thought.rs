@@ -1,0 +1,50 @@
+//! What a model thought: folded, with its first words.
+
+use maud::{Markup, html};
+
+use super::Look;
+use super::icon::chevron;
+use super::markdown;
+use super::text;
+
+/// The first words that are shown while it is folded.
+const PEEK_CHARS: usize = 120;
+
+/// A model's reasoning. Providers may hide it: then only that is known.
+pub fn reasoning(thought: &str, more: Option<String>, look: &Look<'_>) -> Markup {
+    if thought.trim().is_empty() {
+        return html! { p.meta { "Thinking that the provider does not show" } };
+    }
+    fold("Thinking", thought, more, look)
+}
+
+/// A long text under a label.
+pub fn fold(label: &str, source: &str, more: Option<String>, look: &Look<'_>) -> Markup {
+    let (shown, is_whole) = look.cut(source);
+    html! {
+        details.thought {
+            summary {
+                (chevron()) span.thought-label { (label) } " "
+                span.thought-peek dir="auto" { (text::brief(&plain(shown), PEEK_CHARS)) }
+            }
+            (markdown::prose(shown, look.level, &mut look.highlighting.borrow_mut()))
+            @if !is_whole { (rest(more)) }
+        }
+    }
+}
+
+/// The way to the rest of a text.
+pub fn rest(address: Option<String>) -> Markup {
+    html! {
+        @match address {
+            Some(address) => a class="tool-more link" href=(address) { "Show all of it" },
+            None => span.tool-more { "The rest is not part of this file" },
+        }
+    }
+}
+
+/// A text without the signs of Markdown that would stand out in one line.
+fn plain(source: &str) -> String {
+    let start = &source[..source.floor_char_boundary(PEEK_CHARS * 8)];
+    start.replace(['*', '`', '#'], "")
+}

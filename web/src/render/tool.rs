@@ -1,0 +1,368 @@
+//! Tool calls: one line while folded, and what went in and came out.
+
+use maud::{Markup, html};
+use scrollback::model::{ToolPart, ToolState, json};
+use scrollback::view::tool_view::{
+    self, Changes, Ending, FileAction, Question, ShellRun, SubAgent, ToolView, ending, result_text,
+};
+use serde_json::Value;
+
+use super::icon::{chevron, icon};
+use super::words::{plural, took};
+use super::{Look, ansi, code, diff, markdown, noted, text, thought, todos};
+
+/// A result of one line that is not longer is shown beside the call.
+const NOTE_CHARS: usize = 60;
+
+/// How much of an input is shown while the call is folded; the style sheet cuts what does not fit.
+const ARGUMENT_CHARS: usize = 300;
+
+/// A larger result is not read as JSON.
+const JSON_LIMIT_BYTES: usize = 200_000;
+
+/// Below this, a page has no room for what is inside a call.
+const LEAST_ROOM_BYTES: usize = 2_000;
+
+/// A tool call. `nested` is the conversation that it started, `part` the way to all of it.
+pub fn call(call: &ToolPart, nested: Option<Markup>, part: Option<String>, look: &Look<'_>) -> Markup {
+    let view = ToolView::of(call);
+    let ended = ending(call);
+    let class = match (ended, &view) {
+        (Ending::Failed, _) => "tool tool-err",
+        (Ending::Denied, _) => "tool tool-denied",
+        (Ending::Waiting, _) => "tool tool-wait",
+        (Ending::Running, _) => "tool tool-run",
+        (Ending::Ok | Ending::NoResult, ToolView::SubAgent(_)) => "tool tool-sub",
+        (Ending::Ok | Ending::NoResult, _) => "tool",
+    };
+    let has_room = nested.is_some() || look.text_limit() >= LEAST_ROOM_BYTES;
+    html! {
+        details class=(class) id={ "t-" (text::anchor(&call.call_id)) } open[look.folds.tools] {
+            summary {
+                (mark(ended, call, &view))
+                span.tool-name title=[title(call)] { (text::brief(&call.name, 120)) }
+                span.tool-arg { (argument(call, &view, look)) }
+                span.tool-note { (note(call, &view, ended)) }
+                span.tool-time { @if let Some(ms) = noted(call, "durationMs").and_then(Value::as_u64) { (took(ms)) } }
+                (chevron())
+                @if let Some(why) = why(call, &view) { span.tool-why dir="auto" { (text::brief(&why, 400)) } }
+            }
+            div.tool-body {
+                @if has_room {
+                    (body(call, &view, nested, part, look))
+                } @else {
+                    (thought::rest(part))
+                }
+            }
+        }
+    }
+}
+
+fn mark(ended: Ending, call: &ToolPart, view: &ToolView<'_>) -> Markup {
+    match ended {
+        Ending::Failed => icon("fail"),
+        Ending::Denied => icon("ban"),
+        Ending::Waiting => icon("wait"),
+        Ending::Running => html! { span.live-dot aria-hidden="true" {} },
+        Ending::Ok | Ending::NoResult => match view {
+            ToolView::Shell(_) => icon("terminal"),
+            ToolView::Change(changes) if changes.files.iter().all(|file| file.action == FileAction::Write) => {
+                icon("write")
+            }
+            ToolView::Change(_) => icon("edit"),
+            ToolView::SubAgent(_) => icon("agent"),
+            ToolView::Todos { .. } => icon("list"),
+            ToolView::Plan { .. } | ToolView::Questions { .. } => icon("prompt"),
+            ToolView::Other if path(call).is_some() => icon("read"),
+            ToolView::Other => icon("tool"),
+        },
+    }
+}
+
+/// The tool's name for people.
+fn title(call: &ToolPart) -> Option<String> {
+    let title = call.title.as_deref().or_else(|| noted(call, "displayName")?.as_str());
+    title.filter(|title| *title != call.name).map(|title| text::brief(title, 200))
+}
+
+/// What the call is about, in one line.
+fn argument(call: &ToolPart, view: &ToolView<'_>, look: &Look<'_>) -> String {
+    let argument = match view {
+        ToolView::Shell(run) => run.command.to_string(),
+        ToolView::Change(changes) => changed(changes, look),
+        ToolView::SubAgent(SubAgent { task, role: Some(role), .. }) => format!("{role}: {task}"),
+        ToolView::SubAgent(agent) => agent.task.to_owned(),
+        ToolView::Todos { .. } => String::new(),
+        ToolView::Plan { text } => text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().to_owned(),
+        ToolView::Questions { questions } => {
+            questions.first().map(|question| question.text.to_owned()).unwrap_or_default()
+        }
+        ToolView::Other => {
+            let described = || noted(call, "description").and_then(Value::as_str).unwrap_or_default().to_owned();
+            tool_view::summary(call.input(), |path| look.relative(path)).unwrap_or_else(described)
+        }
+    };
+    text::brief(&argument, ARGUMENT_CHARS)
+}
+
+fn changed(changes: &Changes<'_>, look: &Look<'_>) -> String {
+    let first = changes.files.first().map(|file| look.relative(file.path)).unwrap_or_default();
+    match changes.files.len() {
+        0 | 1 => first.to_owned(),
+        count => format!("{first} and {} more", count - 1),
+    }
+}
+
+/// How it ended: the answer itself if it is short, else how much there is.
+fn note(call: &ToolPart, view: &ToolView<'_>, ended: Ending) -> Markup {
+    match ended {
+        Ending::Failed => {
+            let code =
+                if let ToolView::Shell(ShellRun { exit_code: Some(code), .. }) = view { Some(*code) } else { None };
+            html! { "failed" @if let Some(code) = code { ", exit status " (code) } }
+        }
+        Ending::Denied => html! { "refused, not run" },
+        Ending::Waiting => html! { "waits for approval" },
+        Ending::Running => html! { "running" },
+        Ending::NoResult => html! { "no result was recorded" },
+        Ending::Ok => match view {
+            ToolView::Change(changes) => {
+                let (added, removed) =
+                    changes.files.iter().fold((0, 0), |(a, r), file| (a + file.added, r + file.removed));
+                html! {
+                    @if added > 0 { span.add-n { "+" (added) } } " "
+                    @if removed > 0 { span.del-n { "−" (removed) } }
+                }
+            }
+            ToolView::Todos { items } => html! { (items.len()) " tasks" },
+            ToolView::Shell(run) if run.exit_code.is_some_and(|code| code != 0) => {
+                html! { "exit status " (run.exit_code.unwrap_or_default()) }
+            }
+            ToolView::Shell(run) => amount(&strip(&run.output)),
+            _ => match call.output() {
+                Some(output) if json::is_object(output) => fields(output),
+                Some(output) => amount(&result_text(output)),
+                None => html! {},
+            },
+        },
+    }
+}
+
+fn fields(output: &Value) -> Markup {
+    html! { (plural(output.as_object().map_or(0, |fields| fields.len()), "field")) }
+}
+
+fn amount(result: &str) -> Markup {
+    let mut lines = result.lines().filter(|line| !line.trim().is_empty());
+    match (lines.next(), lines.next()) {
+        (None, _) => html! { "no output" },
+        (Some(line), None) if line.trim().chars().count() <= NOTE_CHARS => html! { (text::line(line)) },
+        _ => html! { (plural(result.lines().count(), "line")) },
+    }
+}
+
+/// Printed text without its colours, for one line.
+fn strip(output: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = &output[..output.floor_char_boundary(JSON_LIMIT_BYTES)];
+    while let Some(at) = rest.find("\u{1b}[") {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at + 2..];
+        let end = rest.find(|c: char| ('\u{40}'..='\u{7e}').contains(&c)).map_or(rest.len(), |end| end + 1);
+        rest = &rest[end..];
+    }
+    plain + rest
+}
+
+/// Why a call failed or was refused: its first line is shown even while it is folded.
+fn why(call: &ToolPart, view: &ToolView<'_>) -> Option<String> {
+    let why = match (&call.state, view) {
+        (ToolState::OutputError { .. }, ToolView::Shell(run)) => strip(&run.output),
+        (ToolState::OutputError { error_text, .. }, _) => untagged(error_text).to_owned(),
+        (ToolState::OutputDenied { approval, .. } | ToolState::ApprovalResponded { approval, .. }, _) => approval
+            .reason
+            .clone()
+            .filter(|reason| !reason.trim().is_empty())
+            .map(|reason| format!("“{}”", reason.trim()))?,
+        (ToolState::ApprovalRequested { approval, .. }, _) => approval.request_reason.clone()?,
+        _ => return None,
+    };
+    why.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+}
+
+fn untagged(error: &str) -> &str {
+    let tagged = error.trim().strip_prefix("<tool_use_error>").and_then(|why| why.strip_suffix("</tool_use_error>"));
+    tagged.unwrap_or(error)
+}
+
+fn body(call: &ToolPart, view: &ToolView<'_>, nested: Option<Markup>, part: Option<String>, look: &Look<'_>) -> Markup {
+    match view {
+        ToolView::Shell(run) => shell(call, run, part, look),
+        ToolView::Change(changes) => html! { (diff::changes(changes, look)) (error(call, look)) (said(call)) },
+        ToolView::Todos { items } => {
+            html! { div.io { div.io-label { "Tasks" } (todos::list(items)) } (error(call, look)) }
+        }
+        ToolView::SubAgent(_) => html! {
+            @match nested {
+                Some(nested) => (nested),
+                None => (input(call, look)),
+            }
+            (output(call, part, look)) (error(call, look))
+        },
+        ToolView::Plan { text } => html! {
+            div.io { div.io-label { "Plan" } (markdown::prose(look.cut(text).0, look.level, &mut look.highlighting.borrow_mut())) }
+            (output(call, part, look)) (error(call, look)) (said(call))
+        },
+        ToolView::Questions { questions } => html! {
+            @for question in questions { (asked(question)) }
+            (error(call, look))
+        },
+        ToolView::Other => html! { (input(call, look)) (output(call, part, look)) (error(call, look)) (said(call)) },
+    }
+}
+
+/// A command as on a terminal.
+fn shell(call: &ToolPart, run: &ShellRun<'_>, part: Option<String>, look: &Look<'_>) -> Markup {
+    let (shown, is_whole) = look.cut(&run.output);
+    let state = match ending(call) {
+        Ending::Waiting => "not run yet; answer in the agent, scrollback only reads",
+        Ending::Denied => "not run",
+        Ending::NoResult => "the session ended before this call finished",
+        Ending::Ok | Ending::Failed | Ending::Running => "",
+    };
+    html! {
+        pre.term tabindex="0" {
+            span.term-cmd { (text::shown(run.command.trim())) }
+            @if ending(call) != Ending::Denied { (ansi::terminal(shown)) }
+            @if !state.is_empty() { span.a-8 { (state) } }
+            @if let Some(code) = run.exit_code.filter(|code| *code != 0) { span.term-exit { "exit status " (code) } }
+        }
+        @if !is_whole { (cut_after(&run.output, shown, part)) }
+        (said(call))
+    }
+}
+
+/// What is missing of a long text, and the way to all of it.
+fn cut_after(whole: &str, shown: &str, part: Option<String>) -> Markup {
+    let lines = whole.lines().count();
+    html! {
+        span.tool-more {
+            (plural(shown.lines().count(), "line")) " of " (super::words::grouped(lines as u64)) ". "
+            @match part {
+                Some(address) => a.link href=(address) { "Show all of it" },
+                None => "The rest is not part of this file.",
+            }
+        }
+    }
+}
+
+fn input(call: &ToolPart, look: &Look<'_>) -> Markup {
+    let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
+    let Some(input) = call.input().or(raw).filter(|input| !is_empty(input)) else { return html! {} };
+    html! { div.io { div.io-label { "Input" } (value(input, look)) } }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+fn value(value: &Value, look: &Look<'_>) -> Markup {
+    if let Value::String(text) = value {
+        return html! { figure.code { pre tabindex="0" { code { (text::shown(look.cut(text).0)) } } } };
+    }
+    let printed = json::to_string_pretty(value);
+    match look.cut(&printed) {
+        (_, true) => html! { figure.code { pre tabindex="0" { code { (code::json_value(value)) } } } },
+        (shown, false) => html! { figure.code { pre tabindex="0" { code { (text::shown(shown)) "…" } } } },
+    }
+}
+
+fn output(call: &ToolPart, part: Option<String>, look: &Look<'_>) -> Markup {
+    let shown_by_agent = noted(call, "resultDisplay").and_then(Value::as_str).filter(|shown| !shown.trim().is_empty());
+    let Some(output) = call.output() else { return html! {} };
+    let result = shown_by_agent.map_or_else(|| result_text(output), Into::into);
+    if result.trim().is_empty() {
+        return html! {};
+    }
+    let (shown, is_whole) = look.cut(&result);
+    let is_markdown = noted(call, "renderOutputAsMarkdown").and_then(Value::as_bool) == Some(true)
+        || matches!(ToolView::of(call), ToolView::SubAgent(_));
+    let json = Some(&*result)
+        .filter(|result| is_whole && result.len() <= JSON_LIMIT_BYTES && result.trim_start().starts_with(['{', '[']))
+        .and_then(|result| json::parse(result).ok());
+    html! {
+        div.io {
+            div.io-label { "Output" }
+            div {
+                @if let Some(json) = json {
+                    (value(&json, look))
+                } @else if is_markdown {
+                    (markdown::prose(shown, look.level, &mut look.highlighting.borrow_mut()))
+                } @else if result.contains('\u{1b}') {
+                    pre.term tabindex="0" { (ansi::terminal(shown)) }
+                } @else {
+                    @let language = path(call).map(code::language_of).unwrap_or_default();
+                    figure.code { pre tabindex="0" { code { (code::highlighted(shown, language, &mut look.highlighting.borrow_mut())) } } }
+                }
+                @if !is_whole { (cut_after(&result, shown, part)) }
+            }
+        }
+    }
+}
+
+/// What went wrong, in full.
+fn error(call: &ToolPart, look: &Look<'_>) -> Markup {
+    let ToolState::OutputError { error_text, .. } = &call.state else { return html! {} };
+    html! {
+        div.io { div.io-label { "Error" } pre.term tabindex="0" { (ansi::terminal(look.cut(untagged(error_text)).0)) } }
+    }
+}
+
+/// What was said about whether it may run.
+fn said(call: &ToolPart) -> Markup {
+    let Some(approval) = call.approval() else { return html! {} };
+    let by = if approval.is_automatic == Some(true) { " by a rule" } else { "" };
+    let word = match approval.approved {
+        Some(true) => "Allowed",
+        Some(false) => "Refused",
+        None => "Asked",
+    };
+    html! {
+        p.tool-more {
+            (word) (by)
+            @if let Some(reason) = &approval.reason { ": " span dir="auto" { (text::brief(reason, 500)) } }
+        }
+    }
+}
+
+fn asked(question: &Question<'_>) -> Markup {
+    html! {
+        div.io {
+            div.io-label { "Asked" }
+            div.prose dir="auto" {
+                p { (text::shown(question.text)) }
+                ul {
+                    @for option in &question.options {
+                        li {
+                            @if option.is_chosen { strong { (text::line(option.label)) } span.meta { " chosen" } } @else { (text::line(option.label)) }
+                            @if let Some(description) = option.description { span.meta { " " (text::brief(description, 300)) } }
+                        }
+                    }
+                    @if let Some(other) = &question.other { li { strong { (text::brief(other, 500)) } span.meta { " answered" } } }
+                }
+            }
+        }
+    }
+}
+
+/// The file that a call names, where nothing else says what it does.
+fn path(call: &ToolPart) -> Option<&str> {
+    let input = call.input()?;
+    ["file_path", "path", "filePath", "absolute_path", "notebook_path"]
+        .iter()
+        .find_map(|key| input.get(key)?.as_str())
+}

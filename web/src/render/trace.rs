@@ -1,0 +1,193 @@
+//! The trace: a session, or a turn of it, in one line of ticks.
+//!
+//! ```text
+//! tall: a prompt   short: a call   red: failed   amber: refused or waiting   violet: a sub-agent   dots: a compaction
+//! ```
+
+use maud::{Markup, html};
+use scrollback::model::{Message, Part, Role};
+use scrollback::view::tool_view::{Ending, ToolView, ending};
+
+use super::words::plural;
+
+/// More ticks than this are thinned out in a list: the plain ones go, the coloured ones stay.
+pub const LIST_TICKS: usize = 20;
+
+/// One tick.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tick {
+    /// A person asked.
+    Prompt,
+    /// A tool was called.
+    Call,
+    /// A call failed.
+    Failed,
+    /// A call was refused, or waits for an answer.
+    Refused,
+    /// A sub-agent was started.
+    SubAgent,
+    /// Earlier turns were summarised.
+    Compaction,
+}
+
+/// Ticks, and how many there are of each kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Trace {
+    ticks: Vec<Tick>,
+    prompts: usize,
+    calls: usize,
+    failed: usize,
+    refused: usize,
+    sub_agents: usize,
+    compactions: usize,
+}
+
+impl Trace {
+    /// Adds what a message shows.
+    pub fn add(&mut self, message: &Message) {
+        let begins_with_divider = message.parts.iter().take_while(|part| tick(part) == Some(Tick::Compaction)).count();
+        let (before, parts) = message.parts.split_at(begins_with_divider);
+        before.iter().filter_map(tick).for_each(|tick| self.push(tick));
+        if message.role == Role::User {
+            self.push(Tick::Prompt);
+        }
+        parts.iter().filter_map(tick).for_each(|tick| self.push(tick));
+    }
+
+    fn push(&mut self, tick: Tick) {
+        match tick {
+            Tick::Prompt => self.prompts += 1,
+            Tick::Call => self.calls += 1,
+            Tick::Failed => (self.calls, self.failed) = (self.calls + 1, self.failed + 1),
+            Tick::Refused => (self.calls, self.refused) = (self.calls + 1, self.refused + 1),
+            Tick::SubAgent => (self.calls, self.sub_agents) = (self.calls + 1, self.sub_agents + 1),
+            Tick::Compaction => self.compactions += 1,
+        }
+        self.ticks.push(tick);
+    }
+
+    /// Whether there is nothing to draw.
+    pub fn is_empty(&self) -> bool {
+        self.ticks.is_empty()
+    }
+
+    /// How many calls there are.
+    pub fn calls(&self) -> usize {
+        self.calls
+    }
+
+    /// How many calls failed, and how many were refused.
+    pub fn troubles(&self) -> (usize, usize) {
+        (self.failed, self.refused)
+    }
+
+    /// Keeps at most so many ticks: plain calls go first, evenly, then anything.
+    pub fn thin(&mut self, most: usize) {
+        for is_plain in [|tick: &Tick| *tick == Tick::Call, |_: &Tick| true] {
+            let plain = self.ticks.iter().filter(|tick| is_plain(tick)).count();
+            let surplus = self.ticks.len().saturating_sub(most).min(plain);
+            let mut seen = 0;
+            self.ticks.retain(|tick| {
+                if !is_plain(tick) {
+                    return true;
+                }
+                seen += 1;
+                // Of `plain` ticks, every so many is left out until the surplus is gone.
+                seen * surplus / plain.max(1) == (seen - 1) * surplus / plain.max(1)
+            });
+        }
+    }
+
+    /// The ticks as a picture: one path for each kind.
+    pub fn svg(&self) -> Markup {
+        const STEP: usize = 5;
+        let width = (self.ticks.len() * STEP).saturating_sub(2);
+        let kinds = [
+            (Tick::Prompt, "tr-u", "1v12"),
+            (Tick::Call, "tr-t", "7v6"),
+            (Tick::Failed, "tr-e", "4v9"),
+            (Tick::Refused, "tr-d", "4v9"),
+            (Tick::SubAgent, "tr-s", "4v9"),
+            (Tick::Compaction, "tr-c", "2v2m0 2v2m0 2v2"),
+        ];
+        let path = |kind: Tick, shape: &str| {
+            let mut path = String::new();
+            for (at, _) in self.ticks.iter().enumerate().filter(|(_, tick)| **tick == kind) {
+                path.push_str(&format!("M{}.5 {shape}", at * STEP + 1));
+            }
+            path
+        };
+        html! {
+            svg.trace width=(width) height="14" viewBox=(format!("0 0 {width} 14")) role="img" aria-label=(self.words()) {
+                @for (kind, class, shape) in kinds {
+                    @if self.ticks.contains(&kind) { path class=(class) d=(path(kind, shape)) {} }
+                }
+            }
+        }
+    }
+
+    fn words(&self) -> String {
+        let mut words = vec![plural(self.prompts, "prompt"), plural(self.calls, "tool call")];
+        let more = [
+            (self.failed, "failed"),
+            (self.refused, "refused or waiting"),
+            (self.sub_agents, "by sub-agents"),
+            (self.compactions, "compacted"),
+        ];
+        words.extend(more.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+        words.join(", ")
+    }
+}
+
+fn tick(part: &Part) -> Option<Tick> {
+    match part {
+        Part::Tool(call) => Some(match ending(call) {
+            Ending::Failed => Tick::Failed,
+            Ending::Denied | Ending::Waiting => Tick::Refused,
+            Ending::Ok | Ending::Running | Ending::NoResult => match ToolView::of(call) {
+                ToolView::SubAgent(_) => Tick::SubAgent,
+                _ => Tick::Call,
+            },
+        }),
+        Part::Data(data) if data.kind == "compaction" => Some(Tick::Compaction),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(ticks: &str) -> Trace {
+        let mut trace = Trace::default();
+        for tick in ticks.chars() {
+            trace.push(match tick {
+                'P' => Tick::Prompt,
+                'c' => Tick::Call,
+                'x' => Tick::Failed,
+                'r' => Tick::Refused,
+                's' => Tick::SubAgent,
+                _ => Tick::Compaction,
+            });
+        }
+        trace
+    }
+
+    #[test]
+    fn a_trace_is_one_path_for_each_kind() {
+        insta::assert_snapshot!(trace("Pcxr.").svg().0, @r#"<svg class="trace" width="23" height="14" viewBox="0 0 23 14" role="img" aria-label="1 prompt, 3 tool calls, 1 failed, 1 refused or waiting, 1 compacted"><path class="tr-u" d="M1.5 1v12"></path><path class="tr-t" d="M6.5 7v6"></path><path class="tr-e" d="M11.5 4v9"></path><path class="tr-d" d="M16.5 4v9"></path><path class="tr-c" d="M21.5 2v2m0 2v2m0 2v2"></path></svg>"#);
+    }
+
+    #[test]
+    fn thinning_keeps_the_coloured_ticks() {
+        let mut thinned = trace(&format!("P{}x{}s", "c".repeat(30), "c".repeat(10)));
+        thinned.thin(10);
+        assert_eq!(thinned.ticks.len(), 10);
+        let kept = |kind: Tick| thinned.ticks.iter().filter(|tick| **tick == kind).count();
+        assert_eq!((kept(Tick::Prompt), kept(Tick::Failed), kept(Tick::SubAgent), kept(Tick::Call)), (1, 1, 1, 7));
+        assert_eq!(thinned.calls(), 42);
+        let mut many = trace(&"P".repeat(100));
+        many.thin(20);
+        assert_eq!(many.ticks.len(), 20);
+    }
+}
