@@ -29,6 +29,7 @@ use crate::commands::{
     resume::ResumeArgs,
     rewind::RewindArgs,
     search::SearchArgs,
+    serve::ServeArgs,
     show::ShowArgs,
     sql::SqlArgs,
     stats::StatsArgs,
@@ -81,6 +82,7 @@ pub(crate) enum Command {
     History(HistoryArgs),
     ExtractTools(ExtractToolsArgs),
     Export(ExportArgs),
+    Serve(ServeArgs),
     Resume(ResumeArgs),
     Record(RecordArgs),
     New(NewArgs),
@@ -136,6 +138,7 @@ impl Command {
             | Command::History(_)
             | Command::ExtractTools(_)
             | Command::Export(_)
+            | Command::Serve(_)
             | Command::Resume(_)
             | Command::Convert(_)
             | Command::Files(_)

@@ -45,6 +45,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key { name: "tail.last", default: "4", kind: ValueKind::Count { least: 0 } },
     Key { name: "keep", default: "false", kind: ValueKind::YesOrNo },
     Key { name: "exclude", default: "none", kind: ValueKind::Texts },
+    Key { name: "serve.hide", default: "none", kind: ValueKind::Texts },
     Key { name: "redact.allow", default: "none", kind: ValueKind::Texts },
     Key { name: "redact.files", default: "none", kind: ValueKind::Texts },
     Key { name: "redact.env", default: "*KEY*, *TOKEN*, *SECRET*, *PASSWORD*, *PASSWD*", kind: ValueKind::Texts },

@@ -208,7 +208,9 @@ impl Ctx {
     }
 
     fn use_demo(&mut self, demo: Demo) {
-        self.home = Home { cwd: demo.path.clone(), dir: demo.path.clone(), vars: BTreeMap::new() };
+        // A stopped clock stays stopped.
+        let clock = self.home.vars.remove_entry(CLOCK_VARIABLE);
+        self.home = Home { cwd: demo.path.clone(), dir: demo.path.clone(), vars: clock.into_iter().collect() };
         self.demo_home = Some(demo);
     }
 

@@ -40,7 +40,7 @@ impl Outlet {
             Command::Files(args) if args.is_exact() => Outlet::Exact,
             Command::History(_) => Outlet::Exact,
             Command::Record(_) => Outlet::Acknowledgements,
-            Command::Export(_) => Outlet::Shared,
+            Command::Export(_) | Command::Serve(_) => Outlet::Shared,
             Command::List(_)
             | Command::Search(_)
             | Command::Stats(_)

@@ -154,6 +154,8 @@ const MASKED: &[(&str, &[&[&str]])] = &[
         ],
     ),
     ("tail", &[]),
+    // Its pages: `serve.rs`.
+    ("serve", &[]),
     ("record", &[]),
 ];
 

@@ -7,5 +7,10 @@ pub mod render;
 mod style;
 mod transcript;
 pub mod export;
+pub mod catalogue;
+mod site;
+mod pages;
+pub mod server;
 
+pub use site::Site;
 pub use transcript::{SubAgents, Transcript};

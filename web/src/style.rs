@@ -15,6 +15,9 @@ pub(crate) static STYLE: LazyLock<String> = LazyLock::new(|| smaller(SOURCE));
 pub(crate) static STYLE_HASH: LazyLock<String> =
     LazyLock::new(|| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(STYLE.as_bytes()))));
 
+/// The script: comfort only, every page works without it.
+pub(crate) const SCRIPT: &str = include_str!("../assets/page.js");
+
 /// A style sheet without comments and needless spaces. Our own has no strings with braces or double spaces.
 fn smaller(css: &str) -> String {
     let mut rest = css;
@@ -25,7 +28,7 @@ fn smaller(css: &str) -> String {
     }
     out.push_str(rest);
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    [" {", "{ ", " }", "} ", "; ", ", "]
+    [" {", "{ ", " }", "} ", "; ", ", ", ": ", " > ", "> "]
         .iter()
         .fold(words, |css, what| css.replace(what, what.trim()))
         .replace(";}", "}")
@@ -39,7 +42,7 @@ mod tests {
     fn the_style_sheet_is_sent_without_comments_and_spaces() {
         assert_eq!(
             smaller("/* a */\n.x {\n  color: red; /* b */\n  margin: 0 1px;\n}\n.y, .z { top: 0 }"),
-            ".x{color: red;margin: 0 1px}.y,.z{top: 0}"
+            ".x{color:red;margin:0 1px}.y,.z{top:0}"
         );
         assert!(STYLE.len() < SOURCE.len() && !STYLE.contains("/*"));
     }

@@ -22,7 +22,7 @@ use crate::render::{Look, Medium, divider, text};
 const MAX_DEPTH: u8 = 3;
 
 /// How many messages of a sub-agent are shown inside its call: on a page, and in a file.
-const PAGE_NESTED_MESSAGES: usize = 12;
+pub(crate) const PAGE_NESTED_MESSAGES: usize = 12;
 const FILE_NESTED_MESSAGES: usize = 2_000;
 
 /// Finds the sessions of sub-agents. Whoever renders decides where they may be looked for.

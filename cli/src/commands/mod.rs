@@ -23,6 +23,7 @@ pub(crate) mod rename;
 pub(crate) mod resume;
 pub(crate) mod rewind;
 pub(crate) mod search;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod sql;
 pub(crate) mod stats;
@@ -82,6 +83,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Tail(args)) => tail::run(args, &cli.global, ctx),
         Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
         Some(Command::Export(args)) => export::run(args, &cli.global, ctx),
+        Some(Command::Serve(args)) => serve::run(args, &cli.global, ctx),
         Some(Command::Resume(args)) => resume::run(args, &cli.global, ctx),
         Some(Command::Record(args)) => record::run(args, &cli.global, ctx),
         Some(Command::New(args)) => new::run(args, &cli.global, ctx),

@@ -46,5 +46,5 @@ pub fn rest(address: Option<String>) -> Markup {
 /// A text without the signs of Markdown that would stand out in one line.
 fn plain(source: &str) -> String {
     let start = &source[..source.floor_char_boundary(PEEK_CHARS * 8)];
-    start.replace(['*', '`', '#'], "")
+    start.trim_start_matches(['#', ' ']).replace(['`'], "").replace("**", "")
 }

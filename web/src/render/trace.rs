@@ -48,7 +48,7 @@ impl Trace {
         let begins_with_divider = message.parts.iter().take_while(|part| tick(part) == Some(Tick::Compaction)).count();
         let (before, parts) = message.parts.split_at(begins_with_divider);
         before.iter().filter_map(tick).for_each(|tick| self.push(tick));
-        if message.role == Role::User {
+        if is_prompt(message) {
             self.push(Tick::Prompt);
         }
         parts.iter().filter_map(tick).for_each(|tick| self.push(tick));
@@ -137,6 +137,12 @@ impl Trace {
         words.extend(more.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
         words.join(", ")
     }
+}
+
+/// Whether a person said something: a reaction is none.
+pub fn is_prompt(message: &Message) -> bool {
+    let is_reaction = |part: &Part| matches!(part, Part::Data(data) if data.kind == "reaction");
+    message.role == Role::User && (message.parts.is_empty() || !message.parts.iter().all(is_reaction))
 }
 
 fn tick(part: &Part) -> Option<Tick> {

@@ -1,0 +1,245 @@
+//! Every session that the server shows, as the last look at the disk found them. A request reads this and never walks the disk.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, RwLock};
+
+use jiff::Timestamp;
+use scrollback::session::{Session, Source};
+use scrollback::view::find::{ProjectScope, Scope};
+use scrollback::view::listing::Depth;
+use scrollback::view::stream::{Interrupter, Wake, Watch, WatchBy};
+use scrollback::view::{Conversation, SessionRow};
+use scrollback_index::{Archive, Depth as IndexDepth};
+
+use crate::render::trace::{LIST_TICKS, Trace};
+use crate::site::Site;
+
+/// How many of the newest sessions get a trace, and how large they may be: each is read whole for it.
+const TRACED_SESSIONS: usize = 200;
+const TRACED_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A session in the catalogue.
+#[derive(Clone)]
+pub struct Entry {
+    /// What is known about it.
+    pub row: SessionRow,
+    /// Where it is.
+    pub source: Source,
+    /// Its prompts, calls and failures in one line, if it was read.
+    pub trace: Option<Arc<Trace>>,
+    /// What its files were like when it was traced.
+    stamp: Option<u64>,
+}
+
+/// Every session, the newest first.
+#[derive(Default)]
+pub struct Shelf {
+    /// The sessions.
+    pub entries: Vec<Entry>,
+    by_id: HashMap<String, Vec<usize>>,
+    by_call: HashMap<(String, String), usize>,
+    /// When the disk was looked at.
+    pub read_at: Option<Timestamp>,
+    /// How many could not be read.
+    pub unreadable: usize,
+}
+
+/// Which session an address means.
+pub enum Found<'s> {
+    /// This one.
+    One(&'s Entry),
+    /// Several.
+    Several(Vec<&'s Entry>),
+    /// None.
+    None,
+}
+
+impl Shelf {
+    fn new(entries: Vec<Entry>, unreadable: usize, read_at: Timestamp) -> Shelf {
+        let mut by_id: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut by_call = HashMap::new();
+        for (at, entry) in entries.iter().enumerate() {
+            by_id.entry(entry.row.id.0.clone()).or_default().push(at);
+            if let (Some(parent), Some(call)) = (&entry.row.parent_session, &entry.row.parent_call) {
+                by_call.insert((parent.0.clone(), call.clone()), at);
+            }
+        }
+        Shelf { entries, by_id, by_call, read_at: Some(read_at), unreadable }
+    }
+
+    /// Finds a session by its id, a beginning of it, or either with its dialect before it.
+    pub fn find(&self, name: &str) -> Found<'_> {
+        let (dialect, id) = match name.split_once(':') {
+            Some((dialect, id)) if scrollback::dialect::named(dialect).is_some() => (Some(dialect), id),
+            _ => (None, name),
+        };
+        let is_of = |entry: &&Entry| dialect.is_none_or(|dialect| entry.row.dialect == dialect);
+        let exact: Vec<&Entry> =
+            self.by_id.get(id).into_iter().flatten().map(|at| &self.entries[*at]).filter(is_of).collect();
+        match exact.as_slice() {
+            [] => {}
+            [entry] => return Found::One(entry),
+            _ => return Found::Several(exact),
+        }
+        if id.is_empty() {
+            return Found::None;
+        }
+        let mut begins: Vec<&Entry> =
+            self.entries.iter().filter(is_of).filter(|entry| entry.row.id.0.starts_with(id)).collect();
+        match begins.len() {
+            0 => Found::None,
+            1 => begins.pop().map_or(Found::None, Found::One),
+            _ => Found::Several(begins),
+        }
+    }
+
+    /// The session that a call of another one started.
+    pub fn started_by(&self, parent: &str, call: &str) -> Option<&Entry> {
+        self.by_call.get(&(parent.to_owned(), call.to_owned())).map(|at| &self.entries[*at])
+    }
+
+    /// Sessions that are not those of sub-agents.
+    pub fn main(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.row.parent_session.is_none())
+    }
+}
+
+/// The catalogue, and how it is kept up to date.
+#[derive(Default)]
+pub struct Catalogue {
+    shelf: RwLock<Arc<Shelf>>,
+}
+
+impl Catalogue {
+    /// As it is now.
+    pub fn shelf(&self) -> Arc<Shelf> {
+        self.shelf.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    fn replace(&self, shelf: Shelf) {
+        *self.shelf.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(shelf);
+    }
+}
+
+/// Which sessions are shown.
+pub struct Selection {
+    /// Only sessions of this project.
+    pub project: Option<PathBuf>,
+    /// Only sessions that were updated in this time.
+    pub since: Option<Timestamp>,
+    /// Only sessions that were updated before it.
+    pub until: Option<Timestamp>,
+    /// Projects that are never shown.
+    pub hidden: Vec<PathBuf>,
+}
+
+impl Selection {
+    fn select(&self, sessions: Vec<(SessionRow, Source)>) -> Vec<(SessionRow, Source)> {
+        let project = self.project.clone().map_or(ProjectScope::All, ProjectScope::Of);
+        let scope = Scope { project, since: self.since, until: self.until };
+        let cwd = self.project.clone().unwrap_or_default();
+        let mut selected = scope.select(sessions, &cwd).sessions;
+        let is_hidden = |row: &SessionRow| {
+            let project = row.project.as_deref().map(std::path::Path::new);
+            project.is_some_and(|project| self.hidden.iter().any(|hidden| project.starts_with(hidden)))
+        };
+        selected.retain(|(row, _)| !is_hidden(row));
+        selected
+    }
+}
+
+/// Looks at the disk once, and lists what it finds.
+pub fn list(site: &Site) {
+    drop(listed(site));
+}
+
+/// Looks at the disk once, lists what it finds, and reads what the list and searches need more.
+fn look(site: &Site) {
+    let (mut archive, mut entries, unreadable) = listed(site);
+    trace(&mut entries, site);
+    site.catalogue.replace(Shelf::new(entries, unreadable, (site.now)()));
+    read_texts(&mut archive, site);
+}
+
+fn listed(site: &Site) -> (Archive, Vec<Entry>, usize) {
+    let mut archive = (site.open_archive)();
+    let sources: Vec<Source> = archive.places().sources().into_iter().filter_map(Result::ok).collect();
+    let mut listing = archive.describe(sources, Depth::Ends, &|| {});
+    let unreadable = listing.unreadable.len() + archive.complete(&mut listing.sessions).len();
+    let before = site.catalogue.shelf();
+    let known: HashMap<&std::path::Path, &Entry> =
+        before.entries.iter().map(|entry| (entry.source.path.as_path(), entry)).collect();
+    let mut entries: Vec<Entry> = Vec::new();
+    for (row, source) in site.selection.select(listing.sessions) {
+        let stamp = source.stamp();
+        let same = known.get(source.path.as_path()).filter(|known| known.stamp == stamp && known.row.id == row.id);
+        let trace = same.and_then(|known| known.trace.clone());
+        entries.push(Entry { row, source, trace, stamp });
+    }
+    site.catalogue.replace(Shelf::new(entries.clone(), unreadable, (site.now)()));
+    (archive, entries, unreadable)
+}
+
+/// Reads the newest sessions that have no trace yet.
+fn trace(entries: &mut [Entry], site: &Site) {
+    for entry in entries.iter_mut().take(TRACED_SESSIONS).filter(|entry| entry.trace.is_none()) {
+        if entry.row.size_bytes <= TRACED_BYTES
+            && let Ok(session) = site.open(&entry.source)
+        {
+            entry.trace = trace_of(&session).map(Arc::new);
+        }
+    }
+}
+
+/// The trace of a session's newest branch.
+pub fn trace_of(session: &Session) -> Option<Trace> {
+    let branch = session.branch(session.head()?);
+    let conversation = Conversation::new(&branch);
+    let mut trace = Trace::default();
+    for message in conversation.messages(0..conversation.len()) {
+        trace.add(&message.ok()?);
+    }
+    trace.thin(LIST_TICKS);
+    Some(trace)
+}
+
+/// Indexes what has changed, so that a search reads no file.
+fn read_texts(archive: &mut Archive, site: &Site) {
+    if !archive.has_index() {
+        return;
+    }
+    let sources: Vec<Source> = site.catalogue.shelf().entries.iter().map(|entry| entry.source.clone()).collect();
+    let pending = archive.pending(&sources, IndexDepth::Text);
+    drop(archive.read_texts(pending, IndexDepth::Text, &|_| true));
+}
+
+/// Keeps the catalogue up to date until it is interrupted.
+pub fn keep(site: &Arc<Site>) -> Interrupter {
+    let mut watch = Watch::new(WatchBy::Events);
+    let interrupter = watch.interrupter();
+    let site = site.clone();
+    std::thread::spawn(move || {
+        look(&site);
+        let mut looked = std::time::Instant::now();
+        loop {
+            site.places.roots().iter().for_each(|root| watch.folder(root));
+            match watch.wait() {
+                Wake::Interrupted => return,
+                Wake::Time if looked.elapsed() < LOOK_ANYWAY => continue,
+                Wake::Time | Wake::Changed(_) => {}
+            }
+            // An agent writes many lines at once.
+            std::thread::sleep(SETTLE);
+            look(&site);
+            looked = std::time::Instant::now();
+        }
+    });
+    interrupter
+}
+
+/// How long changes may go on before they are looked at.
+const SETTLE: std::time::Duration = std::time::Duration::from_millis(200);
+
+/// How often the disk is looked at even if nothing is reported: some file systems report nothing.
+const LOOK_ANYWAY: std::time::Duration = std::time::Duration::from_secs(30);

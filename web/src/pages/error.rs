@@ -1,0 +1,100 @@
+//! Readable pages for what went wrong: not found, ambiguous, deleted, damaged, refused.
+
+use axum::http::StatusCode;
+use maud::{Markup, html};
+
+use super::{Made, Nav};
+use crate::catalogue::Entry;
+use crate::render::icon::agent_mark_alone;
+use crate::render::{text, words};
+use crate::site::Site;
+
+/// More sessions with the same beginning are not listed.
+const CANDIDATES: usize = 50;
+
+/// No session has this id.
+pub(crate) fn no_session(id: &str) -> Made {
+    problem(
+        StatusCode::NOT_FOUND,
+        "No such session",
+        html! {
+            p { "No session here has an id that begins with " code { (text::brief(id, 80)) } "." }
+            p { "It may have been deleted, or it belongs to a project that is not shown." }
+        },
+    )
+}
+
+/// No page has this address.
+pub(crate) fn no_page() -> Made {
+    problem(StatusCode::NOT_FOUND, "No such page", html! { p { "This address leads nowhere." } })
+}
+
+/// The session's files cannot be read.
+pub(crate) fn unreadable(error: &scrollback::Error) -> Made {
+    let is_gone =
+        matches!(error, scrollback::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
+    match is_gone {
+        true => problem(
+            StatusCode::GONE,
+            "This session is gone",
+            html! {
+                p { "Its file has been moved or deleted since the list was made." }
+            },
+        ),
+        false => problem(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "This session cannot be read",
+            html! {
+                p { (text::brief(&error.to_string(), 500)) }
+            },
+        ),
+    }
+}
+
+/// A session without anything to show.
+pub(crate) fn empty(entry: &Entry) -> Made {
+    problem(
+        StatusCode::OK,
+        "Nothing to read",
+        html! {
+            p { "The file " code { (text::brief(&entry.row.path, 300)) } " has no message yet, or none that can be read." }
+        },
+    )
+}
+
+/// Several sessions have an id that begins so.
+pub(crate) fn ambiguous(id: &str, candidates: &[&Entry], site: &Site) -> Made {
+    let now = (site.now)();
+    let body = html! {
+        h1.page-title { "Which one?" }
+        p.meta { (words::plural(candidates.len(), "session")) " have an id that begins with " code { (text::brief(id, 80)) } "." }
+        div.list {
+            ol {
+                @for entry in candidates.iter().take(CANDIDATES) {
+                    li.row {
+                        (agent_mark_alone(&entry.row.dialect))
+                        div.row-main { a.row-title href=(address(entry, candidates)) dir="auto" { (text::brief(&entry.row.title, 200)) } }
+                        span.row-project { code { (text::short_id(entry.row.id.as_str())) } }
+                        span {} span {} span {} span {}
+                        span.row-when { @if let Some(at) = entry.row.updated { (words::ago(at, now)) } }
+                    }
+                }
+            }
+        }
+    };
+    Made { status: StatusCode::MULTIPLE_CHOICES, title: "Which session?".to_owned(), nav: Nav::Other, body }
+}
+
+/// The whole id; with its dialect, if others have the same.
+fn address(entry: &Entry, candidates: &[&Entry]) -> String {
+    let is_shared = candidates.iter().filter(|other| other.row.id == entry.row.id).count() > 1;
+    let id = text::path_segment(entry.row.id.as_str());
+    if is_shared { format!("/s/{}:{id}", entry.row.dialect) } else { format!("/s/{id}") }
+}
+
+fn problem(status: StatusCode, title: &str, what: Markup) -> Made {
+    let body = html! {
+        div.empty { h1 { (title) } (what) p { a.link href="/" { "See every session" } } }
+    };
+    Made { status, title: title.to_owned(), nav: Nav::Other, body }
+}

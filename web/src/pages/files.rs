@@ -1,0 +1,358 @@
+//! What a session changed on disk, with each difference, and what an undo would do. The page only looks.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use maud::{Markup, html};
+use scrollback::model::{Part, ProjectPath};
+use scrollback::session::Session;
+use scrollback::view::Conversation;
+use scrollback::view::files::{ChangeAction, ChangeRow, FileHistory, FileRow, FileVersion, KnownVersion, unified_diff};
+use scrollback::view::tool_view::{Changes, ToolView, size_text};
+use scrollback::write::{Action, Blocked, Goal, Plan, Readiness, Scope, Undo, UndoHead, file_history};
+
+use super::home::address;
+use super::session::{PAGE_BYTES, command, header, with};
+use super::{Made, Nav, Params, error};
+use crate::catalogue::Entry;
+use crate::render::code::Budget;
+use crate::render::icon::icon;
+use crate::render::{Folds, Look, Medium, diff, text, words};
+use crate::site::Site;
+
+/// How many changes have a column of their own, and how many are shown with their difference.
+const COLUMNS: usize = 10;
+const CHANGES_SHOWN: usize = 60;
+
+/// More files are counted, not listed.
+const FILES_LISTED: usize = 200;
+
+/// Larger texts are not compared.
+const COMPARED_BYTES: usize = 1024 * 1024;
+
+/// How many lines of one difference a page shows.
+const LINES_SHOWN: usize = 120;
+
+/// How many prompts the form of the undo lists.
+const GOALS_LISTED: usize = 30;
+
+/// A file, with its place among those of the session.
+type NumberedFile = (usize, FileRow);
+
+/// The page.
+pub(crate) fn page(id: &str, params: &Params, site: &Site) -> Made {
+    with(id, site, |entry| files(entry, params, site).unwrap_or_else(|error| error::unreadable(&error)))
+}
+
+fn files(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made> {
+    let session = site.whole(&entry.source)?;
+    let history = file_history(&session, site.data.as_deref(), None)?;
+    // A path may have a secret in it: addresses and anchors have the number of the file.
+    let rows: Vec<NumberedFile> = history.rows().into_iter().enumerate().collect();
+    let only = params.number("file");
+    let rows: Vec<NumberedFile> =
+        rows.into_iter().filter(|(number, _)| only.is_none_or(|only| *number == only)).collect();
+    let changes: usize = rows.iter().map(|(_, row)| row.changes.len()).sum();
+    let body = html! {
+        (header(entry, "files", site))
+        @if rows.is_empty() {
+            div.empty {
+                h2 { "No change of a file is recorded" }
+                p { "Known are snapshots and backups of the agent, and the edits in its tool calls." }
+            }
+        } @else {
+            div.panes {
+                div {
+                    div.hd {
+                        h2.h-section { "What changed, and when" }
+                        span.meta { (words::plural(rows.len(), "file")) ", " (words::plural(changes, "change")) }
+                        @if only.is_some() { a.link href={ (address(entry)) "/files" } { "every file" } }
+                    }
+                    (matrix(&rows, entry, site))
+                    (differences(&session, &history, &rows, entry, site))
+                }
+                (undo(&session, entry, params, site))
+            }
+        }
+    };
+    Ok(Made {
+        status: StatusCode::OK,
+        title: format!("Files of {}", text::brief(&entry.row.title, 100)),
+        nav: Nav::Other,
+        body,
+    })
+}
+
+/// Files by the moments at which they changed.
+fn matrix(rows: &[NumberedFile], entry: &Entry, site: &Site) -> Markup {
+    let mut moments: BTreeMap<(Option<Timestamp>, &str), ()> = BTreeMap::new();
+    for change in rows.iter().flat_map(|(_, row)| &row.changes) {
+        moments.insert((change.at, change.record.as_str()), ());
+    }
+    let moments: Vec<(Option<Timestamp>, &str)> = moments.into_keys().collect();
+    let columns = &moments[moments.len().saturating_sub(COLUMNS)..];
+    let base = address(entry);
+    html! {
+        div class="scroll-x matrix-box" tabindex="0" role="region" aria-label="Changes by file and message" {
+            table.matrix {
+                thead {
+                    tr {
+                        th scope="col" { "File" }
+                        @for (at, record) in columns {
+                            th scope="col" { @match at { Some(at) => (words::clock(*at, &site.zone)), None => code { (text::short_id(record)) } } }
+                        }
+                    }
+                }
+                tbody {
+                    @for (number, row) in rows.iter().take(FILES_LISTED) {
+                        tr {
+                            th scope="row" { a href={ (base) "/files?file=" (number) } { (shown(&row.path, site)) } }
+                            @for (_, record) in columns {
+                                @match row.changes.iter().find(|change| change.record.as_str() == *record) {
+                                    Some(change) => td { a class=(if change.action == ChangeAction::Created { "dot dot-new" } else { "dot" }) href={ "#" (change_id(*number, change)) } { (word(change.action)) } },
+                                    None => td.dot-none aria-label="no change" { "·" },
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @if moments.len() > columns.len() { p.meta { (words::plural(moments.len() - columns.len(), "earlier moment")) " not shown here" } }
+        @if rows.len() > FILES_LISTED { p.meta { (words::plural(rows.len() - FILES_LISTED, "file")) " more" } }
+    }
+}
+
+/// A name without secrets, in one line.
+fn shown(name: &str, site: &Site) -> String {
+    text::brief(&site.masked(name), 200)
+}
+
+fn word(action: ChangeAction) -> &'static str {
+    match action {
+        ChangeAction::Created => "new",
+        ChangeAction::Modified => "edit",
+        ChangeAction::Deleted => "gone",
+    }
+}
+
+fn change_id(file: usize, change: &ChangeRow) -> String {
+    format!("c-{}-{}", text::anchor(change.record.as_str()), file)
+}
+
+/// Each change with what it changed, the oldest first.
+fn differences(session: &Session, history: &FileHistory, rows: &[NumberedFile], entry: &Entry, site: &Site) -> Markup {
+    let mut changes: Vec<(&NumberedFile, usize)> =
+        rows.iter().flat_map(|row| (0..row.1.changes.len()).map(move |at| (row, at))).collect();
+    changes.sort_by_key(|((_, row), at)| row.changes[*at].at);
+    let left = changes.len().saturating_sub(CHANGES_SHOWN);
+    let mut room = PAGE_BYTES / 2;
+    let shown = changes.iter().skip(left).map(|(row, at)| {
+        let html = difference(session, history, row, *at, room > 0, entry, site);
+        room = room.saturating_sub(html.0.len());
+        html
+    });
+    html! {
+        @if left > 0 { p.meta { (words::plural(left, "earlier change")) " not shown here; choose a file to see its own" } }
+        div.changes { @for change in shown { (change) } }
+    }
+}
+
+fn difference(
+    session: &Session,
+    history: &FileHistory,
+    (number, row): &NumberedFile,
+    at: usize,
+    has_room: bool,
+    entry: &Entry,
+    site: &Site,
+) -> Markup {
+    let change = &row.changes[at];
+    let compared = has_room.then(|| compared(session, history, row, at, site)).flatten();
+    let (lines, added, removed) = compared.as_deref().map(diff::numbered).unwrap_or_default();
+    let edit = if lines.is_empty() { edit_of(session, row, at, site) } else { None };
+    let message = change.message.as_str();
+    let link = format!("{}?at={}#m-{}", address(entry), text::path_segment(message), text::anchor(message));
+    html! {
+        article.change id=(change_id(*number, change)) {
+            header {
+                h3 { (shown(&row.path, site)) }
+                @match change.action {
+                    ChangeAction::Created => span class="dot dot-new" { "new" },
+                    ChangeAction::Deleted => span class="state state-err" { "deleted" },
+                    ChangeAction::Modified => span.num {
+                        @if added > 0 { span.add-n { "+" (added) } } " " @if removed > 0 { span.del-n { "−" (removed) } }
+                    },
+                }
+                span.end {
+                    a.link href=(link) {
+                        (shown(change.tool.as_deref().unwrap_or("message"), site))
+                        @if let Some(at) = change.at { " at " (at.to_zoned(site.zone.clone()).strftime("%H:%M:%S")) }
+                    }
+                    @if let Some(bytes) = change.size_bytes { span.num { (size_text(bytes as usize)) } }
+                }
+            }
+            @if lines.is_empty() {
+                @match edit.filter(|_| has_room) {
+                    Some(edit) => (edit),
+                    None => p.diff-name { (why_not(&row.path, has_room, site)) },
+                }
+            }
+            @else { (diff::numbered_table(&format!("Change of {}", shown(&row.path, site)), &lines, LINES_SHOWN)) }
+        }
+    }
+}
+
+fn why_not(path: &str, has_room: bool, site: &Site) -> &'static str {
+    let is_secret = site.places.mask.as_ref().is_some_and(|mask| mask.is_sensitive_file(path));
+    match (is_secret, has_room) {
+        (true, _) => "This file is a secret as a whole; its content is not shown.",
+        (false, false) => "This page has no room for it; choose the file to see it.",
+        (false, true) => "What changed in it is not known, or it is no text.",
+    }
+}
+
+/// What one change changed, masked as everything is.
+fn compared(session: &Session, history: &FileHistory, row: &FileRow, at: usize, site: &Site) -> Option<String> {
+    if site.places.mask.as_ref().is_some_and(|mask| mask.is_sensitive_file(&row.path)) {
+        return None;
+    }
+    let path = history.changed().find(|path| path.as_str() == row.path)?;
+    let after = version(session, history, path, row.changes[at].record.as_str())?;
+    let before = match at.checked_sub(1) {
+        Some(before) => version(session, history, path, row.changes[before].record.as_str())?,
+        None => history.version_at_start(path)?,
+    };
+    let (before, after) = (content(history, path, &before)?, content(history, path, &after)?);
+    let diff = unified_diff(&row.path, before.as_deref(), after.as_deref())?;
+    Some(site.masked(&diff))
+}
+
+/// What the call that made a change says of it, where no copy of the file was kept.
+fn edit_of(session: &Session, row: &FileRow, at: usize, site: &Site) -> Option<Markup> {
+    if site.places.mask.as_ref().is_some_and(|mask| mask.is_sensitive_file(&row.path)) {
+        return None;
+    }
+    let record = session.find(row.changes[at].message.as_str()).ok()?;
+    let branch = session.branch(record);
+    let conversation = Conversation::new(&branch);
+    let message = conversation.message(conversation.position(record)?)?.ok()?;
+    let calls = message.parts.iter().filter_map(Part::as_call);
+    let edit = calls.rev().find_map(|call| match ToolView::of(call) {
+        ToolView::Change(changes) => {
+            let files = changes.files.into_iter().filter(|file| file.path.ends_with(&row.path)).collect::<Vec<_>>();
+            (!files.is_empty()).then_some((files, changes.left_out))
+        }
+        _ => None,
+    });
+    let (files, left_out) = edit?;
+    let (highlighting, room) = (RefCell::new(Budget::new()), Cell::new(PAGE_BYTES));
+    let look = Look {
+        medium: Medium::Page(""),
+        zone: &site.zone,
+        dialect: session.dialect().name(),
+        folds: Folds::default(),
+        is_room: false,
+        level: 3,
+        cwd: RefCell::new(None),
+        highlighting: &highlighting,
+        room_bytes: &room,
+    };
+    Some(diff::changes(&Changes { files, left_out }, &look))
+}
+
+fn version(session: &Session, history: &FileHistory, path: &ProjectPath, record: &str) -> Option<KnownVersion> {
+    history.version_after(path, session.find(record).ok()?)
+}
+
+/// The text of a version; the inner `None` is a file that is not there.
+fn content(history: &FileHistory, path: &ProjectPath, version: &KnownVersion) -> Option<Option<String>> {
+    match version.as_ref().ok()? {
+        FileVersion::Absent => Some(None),
+        version => {
+            let bytes = history.content(path, version).ok()??;
+            let text =
+                String::from_utf8(bytes).ok().filter(|text| text.len() <= COMPARED_BYTES && !text.contains('\0'))?;
+            Some(Some(text))
+        }
+    }
+}
+
+/// What an undo would do, and the command that does it.
+fn undo(session: &Session, entry: &Entry, params: &Params, site: &Site) -> Markup {
+    let planned = plan(session, params, site);
+    html! {
+        aside.plan aria-labelledby="plan-title" {
+            header { h2 id="plan-title" { "If you undo" } (goals(session, entry, params, site)) }
+            @match planned {
+                Ok(plan) => (planned_files(&plan, entry, params, site)),
+                Err(why) => p class="plan-say notice-warn" { (icon("warn")) span { (text::brief(&site.masked(&why), 300)) } },
+            }
+        }
+    }
+}
+
+fn plan(session: &Session, params: &Params, site: &Site) -> Result<Plan, String> {
+    let mut host = site.host.clone();
+    host.data.clone_from(&site.data);
+    let undo = Undo::open(session, host, None).map_err(|error| format!("The project is not here any more: {error}"))?;
+    let goal = match params.get("to") {
+        Some(record) => Goal::Before(session.find(record).map_err(|error| error.to_string())?.id().into_owned()),
+        None => Goal::LastTurn,
+    };
+    undo.plan(&goal, Scope::FilesOnly).map_err(|error| error.to_string())
+}
+
+fn goals(session: &Session, entry: &Entry, params: &Params, site: &Site) -> Markup {
+    let Ok(turns) = session.turns() else { return html! {} };
+    let on_branch: Vec<usize> = (0..turns.len()).filter(|turn| turns.is_on_branch(*turn)).collect();
+    let rows = on_branch.iter().rev().take(GOALS_LISTED).filter_map(|turn| turns.row(*turn).ok());
+    html! {
+        form.plan-to action={ (address(entry)) "/files" } {
+            select name="to" aria-label="Undo to before which message" {
+                option value="" { "the last turn" }
+                @for row in rows {
+                    @let id = row.first.as_str();
+                    @let when = row.at.map(|at| at.to_zoned(site.zone.clone()).strftime("%H:%M ").to_string()).unwrap_or_default();
+                    option value=(id) selected[params.get("to") == Some(id)] { "before " (when) "“" (text::brief(&row.text, 30)) "”" }
+                }
+            }
+            button.btn { "Show" }
+        }
+    }
+}
+
+fn planned_files(plan: &Plan, entry: &Entry, params: &Params, site: &Site) -> Markup {
+    let short = text::short_id(entry.row.id.as_str());
+    let target = params.get("to").map(|to| format!("{short}#{}", text::short_id(to))).unwrap_or(short);
+    let is_blocked = !plan.is_ready(Blocked::Stop);
+    let mut words = vec!["scrollback", "undo", target.as_str()];
+    if is_blocked {
+        words.push("--skip-conflicts");
+    }
+    html! {
+        @if plan.is_empty() { p.plan-say { "Nothing would change: every file is as it was." } }
+        @else if is_blocked {
+            p class="plan-say notice-warn" { (icon("warn")) span { b { "Nothing would be changed:" } " a file is not as the session left it, and it is all or nothing." } }
+        }
+        ol {
+            @for file in plan.files.iter().take(FILES_LISTED) {
+                @let (act, class) = match (file.state, file.action) {
+                    (Readiness::Ready, Action::Restore) => ("put back", "plan-act plan-back"),
+                    (Readiness::Ready, Action::Create) => ("bring back", "plan-act plan-back"),
+                    (Readiness::Ready, Action::Delete) => ("delete", "plan-act plan-del"),
+                    (Readiness::Ready, Action::None) => ("as it is", "plan-act"),
+                    (state, _) => (state.name(), "plan-act"),
+                };
+                li class=(if file.state == Readiness::Ready { "plan-file" } else { "plan-file plan-conflict" }) {
+                    span class=(class) { (act) } code { (shown(&file.path, site)) }
+                    span.plan-why { (shown(file.reason.as_deref().unwrap_or(if file.is_rebuilt { "rebuilt from the edits" } else { "" }), site)) }
+                }
+            }
+        }
+        @if let Some(UndoHead::Record(head)) = &plan.head { p.meta { "The conversation goes on from " code { (text::short_id(head.as_str())) } } }
+        footer { p.meta { "Pages only look. In a terminal:" } (command(&words)) }
+    }
+}

@@ -1,0 +1,79 @@
+//! The pages of the server: each is a function from what was asked to HTML.
+
+pub(crate) mod error;
+pub(crate) mod files;
+pub(crate) mod home;
+pub(crate) mod replay;
+pub(crate) mod search;
+pub(crate) mod session;
+pub(crate) mod shell;
+pub(crate) mod stats;
+pub(crate) mod tree;
+
+use axum::http::StatusCode;
+use maud::Markup;
+
+/// What was asked for in an address, behind its path.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Params(Vec<(String, String)>);
+
+impl Params {
+    /// Takes what was read of an address.
+    pub(crate) fn new(params: Vec<(String, String)>) -> Params {
+        Params(params)
+    }
+
+    /// A parameter that says something.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_str())
+    }
+
+    /// A number; anything else is as if nothing were there.
+    pub(crate) fn number(&self, name: &str) -> Option<usize> {
+        self.get(name)?.parse().ok()
+    }
+
+    /// Whether it is there, with or without a value.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(key, _)| key == name)
+    }
+
+    /// The same address with one parameter changed, or taken away.
+    pub(crate) fn with(&self, name: &str, value: Option<&str>) -> String {
+        let kept = self.0.iter().filter(|(key, value)| key != name && !value.is_empty() && key != "from");
+        let changed = value.map(|value| (name.to_owned(), value.to_owned()));
+        let pairs: Vec<String> = kept
+            .cloned()
+            .chain(changed)
+            .map(|(key, value)| {
+                format!("{}={}", crate::render::text::path_segment(&key), crate::render::text::path_segment(&value))
+            })
+            .collect();
+        format!("?{}", pairs.join("&"))
+    }
+}
+
+/// A page that was made.
+pub(crate) struct Made {
+    /// How it went.
+    pub(crate) status: StatusCode,
+    /// What the browser's tab says.
+    pub(crate) title: String,
+    /// Which of the main pages it belongs to.
+    pub(crate) nav: Nav,
+    /// What is between the header and the footer.
+    pub(crate) body: Markup,
+}
+
+/// The main pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Nav {
+    /// The list of sessions.
+    Sessions,
+    /// Search.
+    Search,
+    /// Figures.
+    Stats,
+    /// Something below one of them.
+    Other,
+}

@@ -1,0 +1,456 @@
+//! One session: what is known about it, and its messages, the newest page first.
+
+use std::cell::{Cell, RefCell};
+use std::ops::Range;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use maud::{Markup, PreEscaped, html};
+use scrollback::model::{Issue, Message, Part, Severity};
+use scrollback::session::{Branch, RecordRef, Session};
+use scrollback::view::tool_view::{TodoStatus, todo};
+use scrollback::view::{Conversation, Page};
+use serde_json::Value;
+
+use super::home::{address, project_name, state};
+use super::{Made, Nav, Params, error};
+use crate::catalogue::{Entry, Found};
+use crate::render::code::Budget;
+use crate::render::icon::{agent_mark, agent_name, chevron, icon};
+use crate::render::trace::{Trace, is_prompt};
+use crate::render::{Folds, Look, Medium, Show, text, todos, words};
+use crate::site::Site;
+use crate::transcript::{Transcript, is_room};
+
+/// How many messages a page has at most, and how large its HTML may get: whichever comes first.
+const PAGE_MESSAGES: usize = 50;
+pub(super) const PAGE_BYTES: usize = 230 * 1024;
+
+/// More issues are counted, not listed.
+const ISSUES_SHOWN: usize = 50;
+
+/// Finds the session that an address means, and makes a page of it.
+pub(crate) fn with(id: &str, site: &Site, make: impl FnOnce(&Entry) -> Made) -> Made {
+    let shelf = site.catalogue.shelf();
+    match shelf.find(id) {
+        Found::One(entry) => make(entry),
+        Found::Several(candidates) => error::ambiguous(id, &candidates, site),
+        Found::None => error::no_session(id),
+    }
+}
+
+/// The page.
+pub(crate) fn page(id: &str, params: &Params, site: &Site) -> Made {
+    with(id, site, |entry| conversation(entry, params, site).unwrap_or_else(|error| error::unreadable(&error)))
+}
+
+fn conversation(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made> {
+    let wanted = params.get("at").or(params.get("message"));
+    let by_page = wanted.is_none() && params.get("head").is_none() && !params.has("first");
+    let page = Page { messages: PAGE_MESSAGES, before: params.get("before") };
+    let session = match by_page {
+        true => Arc::new(site.open_page(&entry.source, page)?),
+        false => site.whole(&entry.source)?,
+    };
+    let head = match params.get("head") {
+        Some(head) => session.find(head).ok(),
+        None => wanted.and_then(|wanted| session.find(wanted).ok()).map(|at| head_through(&session, at)),
+    };
+    let Some(head) = head.or(session.head()) else { return Ok(error::empty(entry)) };
+    let branch = session.branch(head);
+    let conversation = Conversation::new(&branch);
+    if conversation.is_empty() {
+        return Ok(error::empty(entry));
+    }
+    let position = |name: Option<&str>| {
+        let record = session.find(name?).ok()?;
+        conversation.position(record)
+    };
+    let (range, part) = range(params, &conversation, position);
+    let shown = messages(&session, &branch, &conversation, range, part, &address(entry), params, site)?;
+    let is_head = session.head().is_some_and(|main| main.id() == head.id());
+    let branch_note = (!is_head).then(|| head.id().into_owned());
+    let body = html! {
+        (header(entry, "conversation", site))
+        (issues(&session, entry))
+        (layout(entry, &shown, &session, &conversation, branch_note.as_deref(), params, site))
+    };
+    Ok(Made { status: StatusCode::OK, title: text::brief(&entry.row.title, 120), nav: Nav::Other, body })
+}
+
+/// The newest head whose branch contains the record.
+fn head_through<'s>(session: &'s Session, record: RecordRef<'s>) -> RecordRef<'s> {
+    let is_on = |head: &RecordRef<'s>| {
+        let order = record.order();
+        session.branch(*head).records.iter().any(|on_branch| on_branch.order() == order)
+    };
+    const HEADS_TRIED: usize = 50;
+    session.heads().map(|head| head.record).take(HEADS_TRIED).find(is_on).unwrap_or(record)
+}
+
+/// Which messages are shown, and from which part the first of them.
+fn range(
+    params: &Params,
+    conversation: &Conversation<'_, '_>,
+    position: impl Fn(Option<&str>) -> Option<usize>,
+) -> (Range<usize>, usize) {
+    let len = conversation.len();
+    if let Some(at) = position(params.get("message")) {
+        return (at..at + 1, params.number("part").unwrap_or(0));
+    }
+    if params.has("first") {
+        return (0..PAGE_MESSAGES.min(len), 0);
+    }
+    if let Some(at) = position(params.get("at")) {
+        // What was looked for is near the top, with a little of what came before it.
+        let start = at.saturating_sub(2);
+        return (start..len.min(start + PAGE_MESSAGES), 0);
+    }
+    if let Some(at) = position(params.get("after")) {
+        return (at + 1..len.min(at + 1 + PAGE_MESSAGES), 0);
+    }
+    let end = position(params.get("before")).unwrap_or(len);
+    (end.saturating_sub(PAGE_MESSAGES)..end, 0)
+}
+
+/// The messages of a page.
+struct Shown {
+    html: String,
+    range: Range<usize>,
+    outline: Vec<Outlined>,
+    /// The task list at the end of the page.
+    todos: Option<Value>,
+    is_room: bool,
+}
+
+/// A prompt in the outline.
+struct Outlined {
+    id: String,
+    text: String,
+    at: Option<jiff::Timestamp>,
+    trace: Trace,
+}
+
+#[expect(clippy::too_many_arguments, reason = "each is a different thing, and there is one caller")]
+fn messages(
+    session: &Session,
+    branch: &Branch<'_>,
+    conversation: &Conversation<'_, '_>,
+    range: Range<usize>,
+    part: usize,
+    address: &str,
+    params: &Params,
+    site: &Site,
+) -> scrollback::Result<Shown> {
+    let (highlighting, room) = (RefCell::new(Budget::new()), Cell::new(PAGE_BYTES));
+    let look = Look {
+        medium: Medium::Page(address),
+        zone: &site.zone,
+        dialect: session.dialect().name(),
+        folds: folds(params),
+        is_room: is_room(conversation),
+        level: 2,
+        cwd: RefCell::new(None),
+        highlighting: &highlighting,
+        room_bytes: &room,
+    };
+    let transcript = Transcript::new(session, branch, conversation, range.clone(), site)?;
+    // A page that was asked for from its beginning is cut at its end, the newest page at its beginning.
+    let is_forward = ["at", "after", "first", "message"].iter().any(|name| params.has(name));
+    let order: Vec<usize> = if is_forward { range.clone().collect() } else { range.clone().rev().collect() };
+    let mut pieces: Vec<(usize, String, Option<Message>)> = Vec::new();
+    for at in order {
+        if room.get() < MESSAGE_LEAST_BYTES && !pieces.is_empty() {
+            break;
+        }
+        let Some(message) = conversation.message(at).transpose()? else { continue };
+        let html = transcript.shown(at, &message, part, &look).0;
+        pieces.push((at, html, Some(message)));
+    }
+    pieces.sort_by_key(|(at, ..)| *at);
+    let start = pieces.first().map_or(range.start, |(at, ..)| *at);
+    let end = pieces.last().map_or(range.end, |(at, ..)| at + 1);
+    let messages: Vec<&Message> = pieces.iter().filter_map(|(_, _, message)| message.as_ref()).collect();
+    Ok(Shown {
+        outline: outline(&messages),
+        todos: messages.iter().rev().find_map(|message| message.metadata.as_ref()?.get("todos").cloned()),
+        html: pieces.iter().map(|(_, html, _)| html.as_str()).collect::<Vec<_>>().join("\n"),
+        range: start..end,
+        is_room: look.is_room,
+    })
+}
+
+/// Below this there is no room for a further message.
+const MESSAGE_LEAST_BYTES: usize = 4 * 1024;
+
+fn folds(params: &Params) -> Folds {
+    let show = match params.get("show") {
+        Some("no-tools") => Show::NoTools,
+        Some("prompts") => Show::Prompts,
+        _ => Show::Everything,
+    };
+    Folds { tools: params.get("open") == Some("tools"), show }
+}
+
+fn outline(messages: &[&Message]) -> Vec<Outlined> {
+    let mut outline: Vec<Outlined> = Vec::new();
+    for message in messages {
+        if is_prompt(message) {
+            let typed = message.display().map(|display| display.text().to_owned());
+            let said = || message.parts.iter().find_map(Part::as_text).unwrap_or("(no text)").to_owned();
+            outline.push(Outlined {
+                id: message.id.clone(),
+                text: text::brief(&typed.unwrap_or_else(said), 160),
+                at: message.noted("timestamp").and_then(|at| at.parse().ok()),
+                trace: Trace::default(),
+            });
+        } else if let Some(last) = outline.last_mut() {
+            last.trace.add(message);
+        }
+    }
+    outline.iter_mut().for_each(|prompt| prompt.trace.thin(crate::render::trace::LIST_TICKS));
+    outline
+}
+
+/// What stands above every view of a session.
+pub(crate) fn header(entry: &Entry, view: &str, site: &Site) -> Markup {
+    let row = &entry.row;
+    let now = (site.now)();
+    let project = project_name(row.project.as_deref());
+    html! {
+        header {
+            nav.crumbs aria-label="Where this is" {
+                a href="/" { "Sessions" } span aria-hidden="true" { "/" }
+                @if let Some(path) = &row.project { a href={ "/?project=" (text::path_segment(path)) } { (project) } } @else { span { (project) } }
+                @if let Some(at) = row.started.or(row.updated) { span aria-hidden="true" { "/" } span { (words::day(at, &site.zone)) } }
+            }
+            div.head-title { h1.page-title dir="auto" { (text::brief(&row.title, 300)) } (state(entry)) }
+            @if view == "conversation" { (facts(entry, site, now)) (all_facts(entry, site)) }
+            (tabs(entry, view))
+        }
+    }
+}
+
+fn facts(entry: &Entry, site: &Site, now: jiff::Timestamp) -> Markup {
+    let row = &entry.row;
+    let fact = |name: &str, first: Markup, second: Markup| html! { div { dt { (name) } dd { (first) } @if !second.0.is_empty() { dd { (second) } } } };
+    let when = match (row.started, row.updated) {
+        (Some(start), Some(end)) => {
+            html! { time datetime=(start.to_string()) { (words::day_and_time(start, &site.zone)) } "–" (words::clock(end, &site.zone)) }
+        }
+        (Some(at), None) | (None, Some(at)) => html! { (words::day_and_time(at, &site.zone)) },
+        (None, None) => html! { "–" },
+    };
+    let lasted = row
+        .started
+        .zip(row.updated)
+        .and_then(|(start, end)| u64::try_from(end.as_millisecond() - start.as_millisecond()).ok());
+    let work = entry.trace.as_ref().map(|trace| (trace.calls(), trace.troubles()));
+    html! {
+        dl.facts {
+            (fact("Agent", html! { span.agent { (agent_mark(&row.dialect)) (agent_name(&row.dialect)) } }, html! { (text::brief(&row.models.join(", "), 200)) }))
+            (fact("Project", html! { (project_name(row.project.as_deref())) }, html! { @if let Some(branch) = &row.git_branch { span.mono { (text::brief(branch, 60)) } } }))
+            (fact("When", when, html! { @if let Some(ms) = lasted { (words::took(ms)) } @if let Some(at) = row.updated { ", " (words::ago(at, now)) } }))
+            @if let Some(count) = row.message_count {
+                (fact("Work", html! { (words::plural(count, "message")) @if let Some((calls, _)) = work { ", " (words::plural(calls, "tool call")) } }, html! {
+                    @if let Some((_, (failed, refused))) = work {
+                        @if failed > 0 { (failed) " failed" } @if failed > 0 && refused > 0 { ", " } @if refused > 0 { (refused) " refused" }
+                    }
+                }))
+            }
+            @if let Some(usage) = &row.usage {
+                @let known = words::usage_facts(usage);
+                (fact("Tokens", html! { (known.iter().take(2).cloned().collect::<Vec<_>>().join(", ")) }, html! { (known.iter().skip(2).cloned().collect::<Vec<_>>().join(", ")) }))
+            } @else { (fact("Tokens", html! { span.none { "–" } }, html! { "not recorded" })) }
+        }
+    }
+}
+
+fn all_facts(entry: &Entry, site: &Site) -> Markup {
+    let row = &entry.row;
+    let size = format!(
+        "{} bytes{}{}",
+        words::grouped(row.size_bytes),
+        row.record_count.map(|count| format!(", {}", words::plural(count, "record"))).unwrap_or_default(),
+        row.issue_count
+            .map(|count| format!(", {}", words::plural(count as usize, "issue")))
+            .unwrap_or_default()
+    );
+    let facts = [
+        ("Id", Some(row.id.to_string())),
+        ("File", Some(row.path.clone())),
+        ("Size", Some(size)),
+        ("Head", row.head.as_ref().map(ToString::to_string)),
+        ("Directory", row.cwd.clone().or(row.project.clone())),
+        ("Written by", row.agent_version.as_ref().map(|version| format!("{} {version}", agent_name(&row.dialect)))),
+        ("Platform", row.platform.clone()),
+        ("Forked from", row.forked_from.as_ref().map(ToString::to_string)),
+        ("Started by", row.parent_session.as_ref().map(ToString::to_string)),
+    ];
+    html! {
+        details.all-facts {
+            summary { (chevron()) "Everything known about it" }
+            dl { @for (name, fact) in facts { @if let Some(fact) = fact { dt { (name) } dd.mono { (text::brief(&site.masked(&fact), 500)) } } } }
+        }
+    }
+}
+
+fn tabs(entry: &Entry, view: &str) -> Markup {
+    let base = address(entry);
+    let tab = |name: &str, path: &str, shown: &str, count: Option<usize>| {
+        let is_here = (view == name).then_some("page");
+        html! { a href={ (base) (path) } aria-current=[is_here] data-key=(name) { (shown) @if let Some(count) = count { " " span.num { (count) } } } }
+    };
+    html! {
+        nav.tabs aria-label="Views of this session" {
+            (tab("conversation", "", "Conversation", None))
+            (tab("tree", "/tree", "Tree", entry.row.branch_count))
+            (tab("files", "/files", "Files", None))
+            (tab("replay", "/replay", "Replay", None))
+            span.end {
+                a class="btn btn-quiet" href={ (base) "/export" } aria-label="Export" { (icon("export")) span.wide-only { "Export" } }
+            }
+        }
+    }
+}
+
+fn issues(session: &Session, entry: &Entry) -> Markup {
+    let issues: Vec<&Issue> = session.issues().iter().collect();
+    let bad = issues.iter().filter(|issue| issue.severity == Severity::Error).count();
+    if bad == 0 {
+        return html! {};
+    }
+    let short = text::short_id(entry.row.id.as_str());
+    html! {
+        details.issues {
+            summary {
+                (icon("warn")) span { b { (words::plural(bad, "problem")) " in this file." } " Everything whole in it is shown below." } (chevron())
+            }
+            ol {
+                @for issue in issues.iter().take(ISSUES_SHOWN) {
+                    li class=(if issue.severity == Severity::Note { "issue issue-note" } else { "issue" }) {
+                        span.num { @match issue.line { Some(line) => { "line " (line) }, None => { "byte " (issue.offset) } } }
+                        span.issue-kind { (issue.kind.name()) }
+                        span { (text::brief(&issue.detail, 400)) }
+                    }
+                }
+                @if issues.len() > ISSUES_SHOWN { li.issue { span {} span {} span { "and " (issues.len() - ISSUES_SHOWN) " more" } } }
+            }
+            div.issues-foot { span { "The file is never changed by looking at it. In a terminal:" } (command(&["scrollback", "doctor", &short])) }
+        }
+    }
+}
+
+/// A command to copy: it breaks between its words only.
+pub(crate) fn command(words: &[&str]) -> Markup {
+    html! {
+        span.copy {
+            code { @for (at, word) in words.iter().enumerate() { @if at > 0 { " " } span { (text::shown(word)) } } }
+            button class="btn btn-icon js-only" type="button" data-copy="command" aria-label="Copy the command" { (icon("copy")) }
+        }
+    }
+}
+
+fn layout(
+    entry: &Entry,
+    shown: &Shown,
+    session: &Session,
+    conversation: &Conversation<'_, '_>,
+    branch_note: Option<&str>,
+    params: &Params,
+    site: &Site,
+) -> Markup {
+    let base = address(entry);
+    let show = params.get("show").unwrap_or("everything");
+    let has_earlier = shown.range.start > 0 || !session.whole();
+    let first = conversation.records(shown.range.start).next().map(|record| record.id().into_owned());
+    let last = shown
+        .range
+        .end
+        .checked_sub(1)
+        .and_then(|last| conversation.records(last).last())
+        .map(|record| record.id().into_owned());
+    let has_later = shown.range.end < conversation.len();
+    let head = branch_note.map(|head| format!("&head={}", text::path_segment(head))).unwrap_or_default();
+    html! {
+        div.read {
+            (rail(shown, site))
+            div {
+                div.read-bar {
+                    nav.seg aria-label="What to show" {
+                        a href=(params.with("show", None)) aria-current=[(show == "everything").then_some("true")] { "Everything" }
+                        a href=(params.with("show", Some("no-tools"))) aria-current=[(show == "no-tools").then_some("true")] { "No tools" }
+                        a href=(params.with("show", Some("prompts"))) aria-current=[(show == "prompts").then_some("true")] { "Prompts" }
+                    }
+                    @if params.get("open") == Some("tools") { a.link href=(params.with("open", None)) { "Fold every tool" } }
+                    @else { a.link href=(params.with("open", Some("tools"))) { "Open every tool" } }
+                    span class="end wide-only" { (place(shown, session, conversation)) }
+                }
+                @if let Some(head) = branch_note {
+                    p class="notice notice-warn" { (icon("branch")) span { "A branch that was left, up to " code { (text::short_id(head)) } ". " a.link href=(base) { "Where it goes on" } } }
+                }
+                @if has_earlier && let Some(first) = first {
+                    nav.pager aria-label="Earlier messages" data-earlier {
+                        (icon("up")) a.link href={ (base) "?before=" (text::path_segment(&first)) (head) } { "Earlier messages" }
+                        span.meta { a.link href={ (base) "?first=1" (head) } { "go to the beginning" } }
+                    }
+                }
+                div class=(if shown.is_room { "room" } else { "msgs" }) id="messages" { (PreEscaped(&shown.html)) }
+                @if has_later && let Some(last) = last {
+                    nav.pager aria-label="Later messages" {
+                        a.link href={ (base) "?after=" (text::path_segment(&last)) (head) } { "Later messages" }
+                        span.meta { a.link href=(base) { "go to the newest" } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn place(shown: &Shown, session: &Session, conversation: &Conversation<'_, '_>) -> String {
+    let count = shown.range.len();
+    match session.whole() {
+        true if count == conversation.len() => "The whole branch, oldest first".to_owned(),
+        true => format!(
+            "Messages {}–{} of {}",
+            words::grouped(shown.range.start as u64 + 1),
+            words::grouped(shown.range.end as u64),
+            words::grouped(conversation.len() as u64)
+        ),
+        false => format!("The newest {}", words::plural(count, "message")),
+    }
+}
+
+fn rail(shown: &Shown, site: &Site) -> Markup {
+    let items: Vec<_> = shown.todos.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(todo).collect();
+    let done = todos::count(&items, TodoStatus::Completed);
+    html! {
+        nav.rail aria-label="Outline" {
+            details.narrow {
+                summary { (icon("outline")) "Outline " span.meta { (words::plural(shown.outline.len(), "prompt")) } }
+                h2 { "Prompts " span.num { (shown.outline.len()) } }
+                ol.outline {
+                    @for prompt in &shown.outline {
+                        li {
+                            a href={ "#m-" (text::anchor(&prompt.id)) } {
+                                span.outline-text dir="auto" { (prompt.text) }
+                                span.outline-meta {
+                                    @if !prompt.trace.is_empty() { (prompt.trace.svg()) }
+                                    @if let Some(at) = prompt.at { time datetime=(at.to_string()) { (at.to_zoned(site.zone.clone()).strftime("%H:%M")) } }
+                                }
+                            }
+                        }
+                    }
+                }
+                div id="rail-todos" hidden[items.is_empty()] {
+                    h2 { "Todo " span.num { (done) " of " (items.len()) } }
+                    (todos::list(&items))
+                }
+                p class="keys js-only" {
+                    span { kbd { "j" } kbd { "k" } " message" } span { kbd { "o" } " open" } span { kbd { "t" } " tree" }
+                    span { kbd { "/" } " search" } span { kbd { "?" } " all keys" }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! The local server: which request may see what, and which page answers it.
+
+mod guard;
+mod listen;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Form, Path, Query, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use scrollback::model::Part;
+use scrollback::view::Conversation;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::catalogue::Found;
+use crate::export::{self, Document};
+use crate::pages::shell::{self, Theme};
+use crate::pages::{Made, Params, error, files, home, replay, search, session, stats, tree};
+use crate::render::{file, text};
+use crate::site::Site;
+use crate::style::{SCRIPT, STYLE};
+
+pub use guard::{Guard, Secret};
+pub use listen::{Listener, Stop};
+
+/// How many pages are made at once: each may hold a few megabytes.
+const PAGES_AT_ONCE: usize = 4;
+
+/// How long making a page may take.
+const PAGE_TIME: Duration = Duration::from_secs(30);
+
+/// The largest form that is read: it holds one word.
+const FORM_LIMIT_BYTES: usize = 1024;
+
+/// A larger part of a message is cut, where it is shown by itself.
+const PART_LIMIT_BYTES: usize = 16 * 1024 * 1024;
+
+/// Nothing but our own files: no inline script or style, no frame, no other place.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// A file of a session, should somebody open it by itself: it runs nothing and loads nothing.
+const FILE_POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+
+/// What every request shares.
+#[derive(Clone)]
+struct Shared {
+    site: Arc<Site>,
+    guard: Arc<Guard>,
+    pages: Arc<Semaphore>,
+}
+
+/// The server as a value: requests in, answers out.
+pub fn router(site: Arc<Site>, guard: Arc<Guard>) -> Router {
+    let shared = Shared { site, guard, pages: Arc::new(Semaphore::new(PAGES_AT_ONCE)) };
+    Router::new()
+        .route("/", get(home_page))
+        .route("/search", get(search_page))
+        .route("/stats", get(stats_page))
+        .route("/s/{id}", get(session_page))
+        .route("/s/{id}/tree", get(tree_page))
+        .route("/s/{id}/files", get(files_page))
+        .route("/s/{id}/replay", get(replay_page))
+        .route("/s/{id}/export", get(export_file))
+        .route("/s/{id}/part/{message}/{part}", get(whole_part))
+        .route("/s/{id}/file/{message}/{part}", get(picture))
+        .route("/theme", post(choose_theme))
+        .route("/assets/style.css", get(async || asset("text/css; charset=utf-8", STYLE.as_bytes())))
+        .route("/assets/page.js", get(async || asset("text/javascript; charset=utf-8", SCRIPT.as_bytes())))
+        .route("/assets/icon.svg", get(async || asset("image/svg+xml", ICON.as_bytes())))
+        .fallback(no_page)
+        .method_not_allowed_fallback(async || {
+            plain(StatusCode::METHOD_NOT_ALLOWED, "this address cannot be asked so\n")
+        })
+        .layer(axum::extract::DefaultBodyLimit::max(FORM_LIMIT_BYTES))
+        .layer(middleware::from_fn_with_state(shared.clone(), judge))
+        .with_state(shared)
+}
+
+const ICON: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="none" stroke="#0b6272" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" d="m4.5 5.5 3.5-3.5 3.5 3.5M2.5 9.25h11M2.5 13.25h7"/></svg>"##;
+
+/// Lets a request pass only if it comes from our own page, and says so in the answer.
+async fn judge(State(shared): State<Shared>, request: axum::extract::Request, next: middleware::Next) -> Response {
+    let verdict = shared.guard.judge(request.method(), request.uri(), request.headers());
+    let mut response = match verdict {
+        guard::Verdict::Pass => {
+            let answered = tokio::time::timeout(PAGE_TIME, next.run(request)).await;
+            answered.unwrap_or_else(|_| plain(StatusCode::SERVICE_UNAVAILABLE, "this takes too long; try again\n"))
+        }
+        guard::Verdict::Enter { to, cookie } => {
+            let mut response = StatusCode::SEE_OTHER.into_response();
+            insert(&mut response, header::LOCATION, &to);
+            insert(&mut response, header::SET_COOKIE, &cookie);
+            response
+        }
+        guard::Verdict::Open(path) => page(StatusCode::UNAUTHORIZED, shell::bare("Open", guard::open_page(&path))),
+        guard::Verdict::Unknown => page(StatusCode::UNAUTHORIZED, shell::bare("Not open", guard::unknown_page())),
+        guard::Verdict::Refused(why) => plain(StatusCode::FORBIDDEN, why),
+    };
+    let headers = response.headers_mut();
+    let fixed = [
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+    ];
+    for (name, value) in fixed {
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}
+
+async fn home_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Response {
+    make(shared, uri, headers, home::page).await
+}
+
+async fn search_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Response {
+    make(shared, uri, headers, search::page).await
+}
+
+async fn stats_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Response {
+    make(shared, uri, headers, |_, site| stats::page(site)).await
+}
+
+async fn session_page(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
+    make(shared, uri, headers, move |params, site| session::page(&id, params, site)).await
+}
+
+async fn tree_page(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
+    make(shared, uri, headers, move |params, site| tree::page(&id, params, site)).await
+}
+
+async fn files_page(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
+    make(shared, uri, headers, move |params, site| files::page(&id, params, site)).await
+}
+
+async fn replay_page(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
+    make(shared, uri, headers, move |params, site| replay::page(&id, params, site)).await
+}
+
+async fn no_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Response {
+    make(shared, uri, headers, |_, _| error::no_page()).await
+}
+
+/// Makes a page on a thread that may read files.
+async fn make(
+    shared: Shared,
+    uri: Uri,
+    headers: HeaderMap,
+    page_of: impl FnOnce(&Params, &Site) -> Made + Send + 'static,
+) -> Response {
+    let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return unavailable() };
+    let theme = theme_of(&headers);
+    let made = tokio::task::spawn_blocking(move || {
+        let params = params(&uri);
+        let made = page_of(&params, &shared.site);
+        let html = shell::page(&made, theme, params.get("q").unwrap_or_default(), &shared.site);
+        // Sessions are read masked; this is the net below, for names and errors that come from anywhere else.
+        (made.status, shared.site.masked(&html))
+    });
+    match made.await {
+        Ok((status, html)) => page(status, html),
+        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "this page could not be made\n"),
+    }
+}
+
+fn params(uri: &Uri) -> Params {
+    Params::new(Query::<Vec<(String, String)>>::try_from_uri(uri).map(|Query(pairs)| pairs).unwrap_or_default())
+}
+
+fn theme_of(headers: &HeaderMap) -> Theme {
+    guard::cookie(headers, "scrollback_theme").map_or(Theme::System, Theme::named)
+}
+
+async fn choose_theme(
+    State(shared): State<Shared>,
+    headers: HeaderMap,
+    Form(form): Form<HashMap<String, String>>,
+) -> Response {
+    let theme = Theme::named(form.get("theme").map(String::as_str).unwrap_or_default());
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    insert(&mut response, header::LOCATION, &shared.guard.own_path_before(&headers));
+    let cookie = format!("scrollback_theme={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000", theme.name());
+    insert(&mut response, header::SET_COOKIE, &cookie);
+    response
+}
+
+/// The whole text of a part, as text.
+async fn whole_part(
+    State(shared): State<Shared>,
+    Path((id, message, part)): Path<(String, String, usize)>,
+) -> Response {
+    let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return unavailable() };
+    let read = tokio::task::spawn_blocking(move || part_of(&shared.site, &id, &message, part));
+    let Ok(Some(part)) = read.await else { return plain(StatusCode::NOT_FOUND, "there is no such part\n") };
+    let whole = match &part {
+        Part::Text(part) => part.text.clone(),
+        Part::Reasoning(part) => part.text.clone(),
+        Part::File(part) => {
+            file::decoded(&part.url).and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default()
+        }
+        other => tool_text(other),
+    };
+    let shown = text::shown(&whole[..whole.floor_char_boundary(PART_LIMIT_BYTES)]).into_owned();
+    let mut response = shown.into_response();
+    insert(&mut response, header::CONTENT_TYPE, "text/plain; charset=utf-8");
+    insert(&mut response, header::CONTENT_SECURITY_POLICY, FILE_POLICY);
+    response
+}
+
+/// What went into a call and came out of it.
+fn tool_text(part: &Part) -> String {
+    use scrollback::model::json;
+    use scrollback::view::tool_view::{ToolView, result_text};
+    let Part::Tool(call) = part else { return serde_json::to_string_pretty(part).unwrap_or_default() };
+    if let ToolView::Shell(run) = ToolView::of(call) {
+        return format!("$ {}\n{}", run.command, run.output);
+    }
+    let input = call.input().map(json::to_string_pretty).unwrap_or_default();
+    let error = if let scrollback::ToolState::OutputError { error_text, .. } = &call.state { error_text } else { "" };
+    format!("{} {input}\n\n{}{error}", call.name, call.output().map(result_text).unwrap_or_default())
+}
+
+/// A picture that is part of a message.
+async fn picture(State(shared): State<Shared>, Path((id, message, part)): Path<(String, String, usize)>) -> Response {
+    let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return unavailable() };
+    let read = tokio::task::spawn_blocking(move || match part_of(&shared.site, &id, &message, part)? {
+        Part::File(part) => file::decoded(&part.url),
+        _ => None,
+    });
+    let bytes = read.await.ok().flatten();
+    let Some((bytes, kind)) = bytes.and_then(|bytes| file::picture_kind_of(&bytes).map(|kind| (bytes, kind))) else {
+        return plain(StatusCode::NOT_FOUND, "there is no such picture\n");
+    };
+    let mut response = bytes.into_response();
+    insert(&mut response, header::CONTENT_TYPE, kind);
+    insert(&mut response, header::CONTENT_SECURITY_POLICY, FILE_POLICY);
+    response
+}
+
+fn part_of(site: &Site, id: &str, message: &str, part: usize) -> Option<Part> {
+    let shelf = site.catalogue.shelf();
+    let Found::One(entry) = shelf.find(id) else { return None };
+    let session = site.whole(&entry.source).ok()?;
+    let record = session.find(message).ok()?;
+    let mut heads = session.heads().map(|head| head.record);
+    const HEADS_TRIED: usize = 50;
+    let mut tried = session.head().into_iter().chain(heads.by_ref().take(HEADS_TRIED));
+    tried.find_map(|head| {
+        let branch = session.branch(head);
+        let conversation = Conversation::new(&branch);
+        let at = conversation.position(record)?;
+        let holds = conversation.records(at).any(|own| own.order() == record.order());
+        let mut message = conversation.message(at).filter(|_| holds)?.ok()?;
+        (part < message.parts.len()).then(|| message.parts.swap_remove(part))
+    })
+}
+
+/// The session as one file.
+async fn export_file(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri) -> Response {
+    let params = params(&uri);
+    let is_markdown = params.get("to") == Some("md");
+    let shelf = shared.site.catalogue.shelf();
+    let Found::One(entry) = shelf.find(&id) else { return plain(StatusCode::NOT_FOUND, "there is no such session\n") };
+    let (source, name) = (entry.source.clone(), file_name(entry.row.id.as_str()));
+    let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(4);
+    let site = shared.site.clone();
+    tokio::task::spawn_blocking(move || {
+        let mut out = io::BufWriter::with_capacity(64 * 1024, Sent { sender });
+        let written = write_export(&site, &source, is_markdown, &mut out);
+        if let Err(error) = written {
+            // The reader sees a file that ends too soon, and the connection says so.
+            drop(out.get_ref().sender.blocking_send(Err(io::Error::other(error.to_string()))));
+        }
+    });
+    let body = Body::from_stream(Received(receiver));
+    let mut response = body.into_response();
+    let ending = if is_markdown { "md" } else { "html" };
+    let kind = if is_markdown { "text/markdown; charset=utf-8" } else { "text/html; charset=utf-8" };
+    insert(&mut response, header::CONTENT_TYPE, kind);
+    insert(&mut response, header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{name}.{ending}\""));
+    response
+}
+
+fn write_export(
+    site: &Site,
+    source: &scrollback::Source,
+    is_markdown: bool,
+    out: &mut dyn Write,
+) -> Result<(), export::Error> {
+    let session = site.open(source)?;
+    let heads = session.head().into_iter().collect();
+    let document = Document { session: &session, heads, zone: &site.zone, now: (site.now)(), sub_agents: site };
+    match is_markdown {
+        true => export::markdown(&document, out)?,
+        false => export::html(&document, out)?,
+    }
+    Ok(out.flush()?)
+}
+
+/// A name that every system accepts.
+fn file_name(id: &str) -> String {
+    const NAME_CHARS: usize = 60;
+    let safe: String = id
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .take(NAME_CHARS)
+        .collect();
+    format!("scrollback-{safe}")
+}
+
+/// Pieces of a file on their way to the reader.
+struct Sent {
+    sender: mpsc::Sender<io::Result<Bytes>>,
+}
+
+impl Write for Sent {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = Bytes::copy_from_slice(bytes);
+        self.sender.blocking_send(Ok(piece)).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Received(mpsc::Receiver<io::Result<Bytes>>);
+
+impl futures_core::Stream for Received {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        self.0.poll_recv(context)
+    }
+}
+
+fn asset(kind: &'static str, bytes: &'static [u8]) -> Response {
+    let mut response = bytes.into_response();
+    insert(&mut response, header::CONTENT_TYPE, kind);
+    insert(&mut response, header::CACHE_CONTROL, "no-cache");
+    response
+}
+
+fn page(status: StatusCode, html: String) -> Response {
+    let mut response = (status, html).into_response();
+    insert(&mut response, header::CONTENT_TYPE, "text/html; charset=utf-8");
+    response
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response {
+    (status, text).into_response()
+}
+
+fn unavailable() -> Response {
+    plain(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping\n")
+}
+
+/// Sets a header; a value that cannot be one is left out.
+fn insert(response: &mut Response, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+}
+
+/// Whether a method only reads.
+fn reads(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}

@@ -1,0 +1,112 @@
+//! What the server shows and how it reads it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use scrollback::model::Host;
+use scrollback::session::{ReadOptions, Session, Source};
+use scrollback::view::Page;
+use scrollback::view::find::Places;
+use scrollback_index::Archive;
+
+use crate::SubAgents;
+use crate::catalogue::{Catalogue, Found, Selection};
+
+/// Whole sessions that are kept open: a reader pages through one, and looks at its tree and files. One holds its links, not its text.
+const OPEN_SESSIONS: usize = 3;
+
+/// What the server shows.
+pub struct Site {
+    /// Opens an archive over the same places.
+    pub open_archive: Box<dyn Fn() -> Archive + Send + Sync>,
+    /// Where sessions are, and what masks them.
+    pub places: Places,
+    /// Which of them are shown.
+    pub selection: Selection,
+    /// The reader's time zone.
+    pub zone: TimeZone,
+    /// The clock.
+    pub now: Box<dyn Fn() -> Timestamp + Send + Sync>,
+    /// Our own folder, for the journal of restores.
+    pub data: Option<PathBuf>,
+    /// The machine, for the plan of an undo.
+    pub host: Host,
+    /// Every session.
+    pub catalogue: Catalogue,
+    /// Whole sessions that were asked for lately, with what their files were like.
+    pub opened: Mutex<Vec<OpenedSession>>,
+}
+
+/// A whole session that was read.
+pub struct OpenedSession {
+    path: PathBuf,
+    stamp: Option<u64>,
+    session: Arc<Session>,
+}
+
+impl Site {
+    /// Reads a whole session.
+    pub fn open(&self, source: &Source) -> scrollback::Result<Session> {
+        self.read(source, |reading| Session::open(source, reading))
+    }
+
+    /// Reads the end of a session.
+    pub fn open_page(&self, source: &Source, page: Page<'_>) -> scrollback::Result<Session> {
+        self.read(source, |reading| Session::open_page(source, reading, page))
+    }
+
+    fn read<T>(&self, source: &Source, read: impl FnOnce(&ReadOptions<'_>) -> T) -> T {
+        let find = self.places.finder(source);
+        let mask = self.places.mask.as_ref();
+        read(&ReadOptions { find: &find, mask, ..ReadOptions::plain((self.now)()) })
+    }
+
+    /// A whole session, from memory if its files are as they were.
+    pub fn whole(&self, source: &Source) -> scrollback::Result<Arc<Session>> {
+        let stamp = source.stamp();
+        let is_same = |opened: &OpenedSession| opened.path == source.path && opened.stamp == stamp && stamp.is_some();
+        {
+            let mut opened = self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            if let Some(at) = opened.iter().position(is_same) {
+                let found = opened.remove(at);
+                let session = found.session.clone();
+                opened.push(found);
+                return Ok(session);
+            }
+        }
+        let session = Arc::new(self.open(source)?);
+        let mut opened = self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        opened.retain(|opened| opened.path != source.path);
+        if opened.len() >= OPEN_SESSIONS {
+            opened.remove(0);
+        }
+        opened.push(OpenedSession { path: source.path.clone(), stamp, session: session.clone() });
+        Ok(session)
+    }
+
+    /// A text without secrets.
+    pub fn masked(&self, text: &str) -> String {
+        self.places.mask.as_ref().map_or_else(|| text.to_owned(), |mask| mask.text(text).text.into_owned())
+    }
+}
+
+/// Sub-agents are found in the catalogue only.
+impl SubAgents for Site {
+    fn find(&self, parent: &str, call: &str, noted: Option<&str>) -> Option<Source> {
+        let shelf = self.catalogue.shelf();
+        if let Some(entry) = shelf.started_by(parent, call) {
+            return Some(entry.source.clone());
+        }
+        match shelf.find(noted?) {
+            Found::One(entry) => Some(entry.source.clone()),
+            Found::Several(_) | Found::None => None,
+        }
+    }
+
+    fn open(&self, source: &Source) -> scrollback::Result<Session> {
+        // Only its last messages are shown inside of a page.
+        self.open_page(source, Page { messages: crate::transcript::PAGE_NESTED_MESSAGES, before: None })
+    }
+}
