@@ -3,6 +3,7 @@
 //! The homes and sessions that it reads are written by `homes` and stay in the target folder.
 
 mod archive;
+mod pages;
 mod peers;
 mod redact;
 
@@ -24,6 +25,10 @@ const HISTORY_BYTES: usize = 100 * 1000 * 1000;
 pub(crate) fn run(options: &[&str]) -> Outcome {
     if options == ["redact"] {
         return redact::run();
+    }
+    if options == ["pages"] {
+        shell::run(&mut shell::command("cargo build --release --quiet --package scrollback"))?;
+        return pages::run();
     }
     if let Some(unknown) = options.iter().find(|option| !["--full", "--install"].contains(option)) {
         return Err(format!("unknown option `{unknown}`; use --full and --install").into());
@@ -55,6 +60,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     stream()?;
     recording()?;
     undo()?;
+    pages::run()?;
     large()
 }
 

@@ -20,6 +20,8 @@ const NEEDS: &[Need] = &[
     Need { program: "node", major: 20, why: "the AI SDK validates the messages that we print", packages: "nodejs" },
     Need { program: "npm", major: 7, why: "it installs the AI SDK", packages: "npm" },
     #[cfg(target_os = "linux")]
+    Need { program: "chromium", major: 120, why: "it opens every page", packages: "chromium" },
+    #[cfg(target_os = "linux")]
     Need { program: "strace", major: 5, why: "it shows that an undo writes nowhere else", packages: "strace" },
 ];
 

@@ -1,0 +1,352 @@
+//! Pages in a real browser: Chromium, driven over its own protocol.
+//!
+//! One browser serves all tests of this program; each test has a tab of its own. As root, Chromium runs without its sandbox.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod chromium;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::sync::Arc;
+
+use chromium::{Browser, Tab};
+use scrollback_web::server::{self, Guard, Listener, Stop};
+use serde_json::{Value, json};
+use support::{Served, record, write_session};
+
+/// A server on a port of its own.
+struct Running {
+    served: Served,
+    port: u16,
+    guard: Arc<Guard>,
+    stop: Stop,
+}
+
+impl Running {
+    fn of(served: Served) -> Running {
+        let listener = Listener::on([127, 0, 0, 1].into(), 0).unwrap();
+        let port = listener.port();
+        let guard = Arc::new(Guard::new(port, None).unwrap());
+        let stop = Stop::new();
+        let (router, stopped) = (server::router(served.site.clone(), guard.clone()), stop.clone());
+        std::thread::spawn(move || listener.serve(router, &stopped).unwrap());
+        Running { served, port, guard, stop }
+    }
+
+    fn origin(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Opens the pages in a tab, as a person does with the printed address.
+    fn enter(&self, tab: &mut Tab<'_>) {
+        tab.go(&format!("{}/?token={}", self.origin(), self.guard.token().as_str()));
+        assert_eq!(tab.eval("location.pathname + location.search"), json!("/"));
+    }
+
+    fn go(&self, tab: &mut Tab<'_>, path: &str) {
+        tab.go(&format!("{}{path}", self.origin()));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.now();
+    }
+}
+
+/// A session with a bit of everything, and one with two branches.
+fn everyday() -> Running {
+    let call = |id: &str, name: &str, arguments: Value| json!({"id": id, "name": name, "arguments": arguments});
+    let result = |id: &str, parent: &str, call: &str, result: &str| {
+        let mut line = record("tool_result", id, Some(parent), Value::Null);
+        line["toolCallId"] = call.into();
+        line["result"] = result.into();
+        line["content"] = result.into();
+        line
+    };
+    let mut lines = vec![record(
+        "user",
+        "u0",
+        None,
+        json!({"role": "user", "content": "First of all, look at /home/ada/a-very-long-path/with/many/folders/and/a/name.rs"}),
+    )];
+    let calls = json!([
+        call("c0", "bash", json!({"command": "ls -la"})),
+        call("c1", "edit_file", json!({"path": "a.rs", "old_string": "a", "new_string": "b"}))
+    ]);
+    lines.push(record("assistant", "a0", Some("u0"), json!({"role": "assistant", "model": "m", "content": "# Plan\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```rust\nfn main() {}\n```", "toolCalls": calls})));
+    lines.push(result("r0", "a0", "c0", "\u{1b}[32mok\u{1b}[0m\nfile"));
+    lines.push(result("r1", "r0", "c1", "done"));
+    let mut last = "r1".to_owned();
+    for at in 1..80 {
+        let (user, answer) = (format!("u{at}"), format!("a{at}"));
+        lines.push(record("user", &user, Some(&last), json!({"role": "user", "content": format!("prompt {at}")})));
+        lines.push(record(
+            "assistant",
+            &answer,
+            Some(&user),
+            json!({"role": "assistant", "content": format!("answer **{at}**")}),
+        ));
+        last = answer;
+    }
+    lines.push(record("user", "left", Some("a3"), json!({"role": "user", "content": "a branch that was left"})));
+    lines.push(record("user", "last", Some(&last), json!({"role": "user", "content": "the last prompt"})));
+    Running::of(Served::of(&[("everyday", lines)]))
+}
+
+const PAGES: [&str; 9] = [
+    "/",
+    "/?by=project",
+    "/s/everyday",
+    "/s/everyday?first=1&open=tools",
+    "/s/everyday/tree",
+    "/s/everyday/files",
+    "/s/everyday/replay?turn=1",
+    "/search?q=prompt",
+    "/stats",
+];
+
+#[test]
+fn every_page_is_quiet_fits_and_stays_at_home_in_both_themes() {
+    let Some(browser) = Browser::start() else { return };
+    let running = everyday();
+    for theme in ["light", "dark"] {
+        for width in [390, 1440] {
+            let mut tab = browser.tab();
+            tab.call(
+                "Emulation.setEmulatedMedia",
+                json!({"features": [{"name": "prefers-color-scheme", "value": theme}]}),
+            );
+            tab.call(
+                "Emulation.setDeviceMetricsOverride",
+                json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}),
+            );
+            running.enter(&mut tab);
+            for path in PAGES {
+                running.go(&mut tab, path);
+                let what = format!("{path} in {theme} at {width}");
+                assert_eq!(tab.eval("document.querySelectorAll('h1').length"), json!(1), "{what}");
+                assert_eq!(tab.eval("document.documentElement.classList.contains('js')"), json!(true), "{what}");
+                let wide = tab.eval("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+                assert!(wide.as_i64().is_some_and(|wide| wide <= 0), "{what} is {wide} too wide: {}", tab.eval(WIDE));
+                let background = tab.eval("getComputedStyle(document.body).backgroundColor");
+                assert_eq!(
+                    background,
+                    json!(if theme == "dark" { "rgb(19, 20, 21)" } else { "rgb(253, 253, 252)" }),
+                    "{what}"
+                );
+            }
+            assert_eq!(tab.complaints(&running.origin()), Vec::<String>::new(), "{theme} at {width}");
+        }
+    }
+}
+
+#[test]
+fn keys_links_and_the_way_back_work() {
+    let Some(browser) = Browser::start() else { return };
+    let running = everyday();
+    let mut tab = browser.tab();
+    running.enter(&mut tab);
+    running.go(&mut tab, "/s/everyday?at=u5#m-u5");
+    assert_eq!(tab.eval("document.querySelector(':target').id"), json!("m-u5"));
+    assert_eq!(tab.eval("document.querySelector('.outline [aria-current]').hash"), json!("#m-u5"));
+    tab.press("j");
+    assert_eq!(tab.eval("document.activeElement.id"), json!("m-a5"));
+    tab.press("K");
+    assert_eq!(tab.eval("document.activeElement.id"), json!("m-u5"));
+    tab.press("?");
+    assert_eq!(tab.eval("document.getElementById('help').open"), json!(true));
+    tab.press("?");
+    tab.press("/");
+    assert_eq!(tab.eval("document.activeElement.type"), json!("search"));
+    running.go(&mut tab, "/s/everyday?first=1");
+    tab.eval("document.querySelector('#m-a0').focus()");
+    tab.press("o");
+    assert_eq!(tab.eval("[...document.querySelectorAll('#m-a0 details')].every((fold) => fold.open)"), json!(true));
+    tab.press("t");
+    tab.wait_for("location.pathname === '/s/everyday/tree'");
+    tab.eval("history.back()");
+    tab.wait_for("location.pathname === '/s/everyday' && document.querySelector('#m-u0') !== null");
+    // Earlier messages come into the page.
+    running.go(&mut tab, "/s/everyday");
+    let before = tab.eval("document.querySelectorAll('#messages > .msg').length").as_i64().unwrap();
+    tab.eval("document.querySelector('[data-earlier] > a').click()");
+    tab.wait_for(&format!("document.querySelectorAll('#messages > .msg').length > {before}"));
+    // The theme is chosen by a form, and stays.
+    tab.eval("document.querySelector('form[action=\"/theme\"] button').click()");
+    tab.wait_for("document.documentElement.dataset.theme === 'dark' && location.pathname === '/s/everyday'");
+    assert_eq!(tab.complaints(&running.origin()), Vec::<String>::new());
+}
+
+#[test]
+fn pages_work_without_scripts() {
+    let Some(browser) = Browser::start() else { return };
+    let running = everyday();
+    let mut tab = browser.tab();
+    tab.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));
+    running.enter(&mut tab);
+    for path in PAGES {
+        running.go(&mut tab, path);
+        let text = tab.text();
+        assert!(text.contains("scrollback"), "{path}: {text}");
+        // What needs the script is not there.
+        assert!(!text.contains("all keys"), "{path}: {text}");
+    }
+    running.go(&mut tab, "/s/everyday?first=1&open=tools");
+    assert!(tab.text().contains("ls -la"));
+    assert_eq!(tab.complaints(&running.origin()), Vec::<String>::new());
+}
+
+/// What somebody may write to take over a page that shows it.
+const PAYLOADS: [&str; 16] = [
+    "<script>window.hit=1;alert(1)</script>",
+    "\"><img src=x onerror=window.hit=1>",
+    "'><svg onload=window.hit=1>",
+    "</title></style></textarea></script><script>window.hit=1</script>",
+    "javascript:window.hit=1",
+    "[x](javascript:window.hit=1) [y](JaVaScRiPt:window.hit=1) <javascript:window.hit=1>",
+    "![x](http://evil.invalid/x.png) <img src=http://evil.invalid/y.png>",
+    "http://evil.invalid/z.png",
+    "data:text/html,<script>window.hit=1</script>",
+    "data:image/svg+xml;base64,PHN2ZyBvbmxvYWQ9IndpbmRvdy5oaXQ9MSIvPg==",
+    "```html\"><img src=x onerror=window.hit=1>\n<script>window.hit=1</script>\n```",
+    "\u{1b}]8;;javascript:window.hit=1\u{7}x\u{1b}]8;;\u{7}\u{1b}[31m\"><img src=x onerror=window.hit=1>",
+    "<iframe srcdoc='<script>parent.hit=1</script>'></iframe><object data=x><embed src=x>",
+    "<style>@import url(http://evil.invalid/a.css)</style><link rel=stylesheet href=http://evil.invalid/b.css>",
+    "<a href=http://evil.invalid autofocus onfocus=window.hit=1>\u{202e}txt.exe",
+    "<math><mi xlink:href=javascript:window.hit=1>x --><script>window.hit=1</script>",
+];
+
+/// Every string of a value but those that say what it is, replaced.
+fn poisoned(value: &Value, key: &str, payload: &str, count: &mut usize) -> Value {
+    match value {
+        Value::String(_) if matches!(key, "type" | "role" | "state" | "timestamp" | "status") => value.clone(),
+        Value::String(_) if matches!(key, "id" | "toolCallId") => {
+            *count += 1;
+            format!("{payload}{count}").into()
+        }
+        Value::String(_) => payload.into(),
+        Value::Array(items) => items.iter().map(|item| poisoned(item, key, payload, count)).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(key, value)| (key.clone(), poisoned(value, key, payload, count))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// A chat with every kind of part in every state.
+fn every_part() -> Value {
+    let tool = |state: &str, more: Value| {
+        let mut part = json!({"type": "dynamic-tool", "toolName": "t", "toolCallId": "c", "state": state,
+            "input": {"command": "x", "description": "x"}, "title": "x",
+            "callProviderMetadata": {"scrollback": {"description": "x", "resultDisplay": "x"}}});
+        more.as_object().unwrap().iter().for_each(|(key, value)| part[key] = value.clone());
+        part
+    };
+    let approval = json!({"id": "q", "approved": false, "reason": "x", "requestReason": "x"});
+    json!([
+        {"id": "m", "role": "user", "metadata": {"timestamp": "2026-11-02T16:20:05Z", "sender": "x", "cwd": "x"},
+         "parts": [{"type": "text", "text": "x"}, {"type": "file", "mediaType": "x", "filename": "x", "url": "x"}]},
+        {"id": "m", "role": "assistant",
+         "metadata": {"timestamp": "2026-11-02T16:20:11Z", "model": "x", "todos": [{"content": "x", "status": "pending"}], "thinking": {"level": "x"}},
+         "parts": [
+            {"type": "step-start"}, {"type": "reasoning", "text": "x"}, {"type": "text", "text": "x"},
+            {"type": "source-url", "sourceId": "x", "url": "x", "title": "x"},
+            {"type": "source-document", "sourceId": "x", "mediaType": "x", "title": "x", "filename": "x"},
+            {"type": "file", "mediaType": "x", "filename": "x", "url": "x"},
+            tool("input-available", json!({})),
+            tool("output-available", json!({"output": "x"})),
+            tool("output-available", json!({"input": {"file_path": "x", "old_string": "x", "new_string": "y x"}, "output": {"x": "x"}})),
+            tool("output-available", json!({"input": {"prompt": "x", "agent": "x"}, "output": "x"})),
+            tool("output-available", json!({"input": {"plan": "x"}, "output": ["x"]})),
+            tool("output-available", json!({"input": {"questions": [{"question": "x", "options": [{"label": "x", "description": "x"}]}]}, "output": "x"})),
+            tool("output-available", json!({"input": {"todos": [{"content": "x", "status": "completed"}]}, "output": "x"})),
+            tool("output-available", json!({"input": {"path": "x"}, "output": "x"})),
+            tool("output-error", json!({"errorText": "x"})),
+            tool("output-denied", json!({"approval": approval})),
+            tool("approval-requested", json!({"approval": {"id": "q", "requestReason": "x"}})),
+            {"type": "data-compaction", "data": {"summary": "x", "trigger": "x", "record": "x"}},
+            {"type": "data-rewind", "data": {"from": "x", "to": "x", "reason": "x"}},
+            {"type": "data-restore", "data": {"target": "x", "files": [{"path": "x"}]}},
+            {"type": "data-error", "data": {"kind": "x", "text": "x"}},
+            {"type": "data-attachment", "data": {"filename": "x", "mime_type": "x", "size": "x", "url": "x"}},
+            {"type": "data-reaction", "data": {"message_id": "x", "emojis": ["x"]}},
+            {"type": "data-x", "data": "x"}
+         ]}
+    ])
+}
+
+#[test]
+fn nothing_that_a_session_says_becomes_active() {
+    let Some(browser) = Browser::start() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let chats = folder.path().join(".local/share/scrollback/chats");
+    std::fs::create_dir_all(&chats).unwrap();
+    for (at, payload) in PAYLOADS.iter().enumerate() {
+        let messages = poisoned(&every_part(), "", payload, &mut 0);
+        let chat = json!({"id": format!("chat-{at}"), "title": payload, "messages": messages});
+        std::fs::write(chats.join(format!("chat-{at}.json")), chat.to_string()).unwrap();
+        let mut user = record("user", &format!("u{payload}"), None, json!({"role": "user", "content": payload}));
+        user["context"] = json!({"cwd": format!("/w/{payload}"), "gitBranch": payload, "platform": payload});
+        user["version"] = (*payload).into();
+        let title = json!({"type": "custom_title", "uuid": "t", "parentUuid": format!("u{payload}"), "title": payload, "customTitle": payload});
+        write_session(folder.path(), &format!("native-{at}"), &[user, title]);
+    }
+    let running = Running::of(Served::over(folder));
+    assert!(running.served.site.catalogue.shelf().entries.len() >= 2 * PAYLOADS.len());
+    let mut tab = browser.tab();
+    running.enter(&mut tab);
+    let entries: Vec<String> =
+        running.served.site.catalogue.shelf().entries.iter().map(|entry| entry.row.id.to_string()).collect();
+    let mut pages = vec!["/".to_owned(), "/?by=project&sidechains=1".to_owned(), "/stats".to_owned()];
+    for payload in PAYLOADS {
+        pages.push(format!("/search?q={}", encoded(payload)));
+    }
+    for id in &entries {
+        pages.push(format!("/s/{}?open=tools", encoded(id)));
+        pages.extend(["tree", "files", "replay?open=tools"].map(|view| format!("/s/{}/{view}", encoded(id))));
+    }
+    for path in &pages {
+        running.go(&mut tab, path);
+        let found = tab.eval(ACTIVE);
+        assert_eq!(found, json!([]), "{path}");
+    }
+    assert_eq!(tab.complaints(&running.origin()), Vec::<String>::new());
+    // The same in files that stand alone.
+    let exported = tempfile::tempdir().unwrap();
+    let mut tab = browser.tab();
+    for (at, id) in entries.iter().enumerate() {
+        let answer = running.served.page(&format!("/s/{}/export", encoded(id)));
+        let path = exported.path().join(format!("{at}.html"));
+        std::fs::write(&path, answer.body).unwrap();
+        tab.go(&format!("file://{}", path.display()));
+        assert_eq!(tab.eval(ACTIVE), json!([]), "{id}");
+    }
+    assert_eq!(tab.complaints("file:///"), Vec::<String>::new());
+}
+
+/// The elements that are wider than the page.
+const WIDE: &str = "[...document.querySelectorAll('main *')].filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML.slice(0, 80)).slice(0, 5)";
+
+/// What of a page could act: a script that is not ours, an attribute that is one, an address that is none of a page.
+const ACTIVE: &str = r#"(() => {
+  const found = [];
+  if (window.hit !== undefined) found.push("hit");
+  for (const element of document.querySelectorAll("*")) {
+    const name = element.localName;
+    if (name === "script" && element.getAttribute("src") !== "/assets/page.js") found.push("script");
+    if (["iframe", "object", "embed", "base", "math", "video", "audio", "frame"].includes(name)) found.push(name);
+    for (const { name: key, value } of element.attributes) {
+      if (key.startsWith("on") || key === "style" || key === "srcdoc") found.push(`${name} ${key}`);
+      if (["href", "src", "action", "formaction", "xlink:href"].includes(key) && /^\s*(javascript|vbscript|data:text)/i.test(value)) found.push(`${name} ${value}`);
+    }
+  }
+  return found;
+})()"#;
+
+fn encoded(text: &str) -> String {
+    text.bytes()
+        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
