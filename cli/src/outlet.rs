@@ -52,7 +52,6 @@ impl Outlet {
             | Command::Tree(_)
             | Command::Tail(_)
             | Command::ExtractTools(_)
-            | Command::Export(_)
             | Command::Resume(_)
             | Command::New(_)
             | Command::Fork(_)
