@@ -134,6 +134,8 @@ impl Session {
             let start = self.tail.pending.len();
             let chunk = CHUNK_BYTES.max(start) as u64;
             if (&mut reader).take(chunk).read_to_end(&mut self.tail.pending).at(&file.path)? == 0 {
+                // A line may be most of the file, and the session lives longer.
+                self.tail.pending.shrink_to_fit();
                 return Ok(());
             }
             self.take_lines(start);

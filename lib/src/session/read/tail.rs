@@ -153,3 +153,22 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::Native;
+    use crate::session::read::source::Source;
+
+    #[test]
+    fn a_long_line_is_not_kept_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("messages.jsonl");
+        let text = "x".repeat(1024 * 1024);
+        let line = format!(r#"{{"type":"user","uuid":"r1","parentUuid":null,"message":{{"content":"{text}"}}}}"#);
+        std::fs::write(&path, line + "\n").unwrap();
+        let reading = ReadOptions::plain(Timestamp::UNIX_EPOCH);
+        let session = Session::open(&Source::file(&Native, &path), &reading).unwrap();
+        assert_eq!((session.records().len(), session.tail.pending.capacity()), (1, 0));
+    }
+}
