@@ -69,6 +69,15 @@ fn everything(env: &TestEnv) {
     env.session("all", &format!("{prompt}\n{answer}\n{result}\n"));
 }
 
+/// A session that its agent has deleted, and of which a copy was kept.
+fn kept(env: &TestEnv) {
+    let log = env.home().join(".claude/projects/-gone/6f1d0000-0000-4000-8000-000000000001.jsonl");
+    std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+    std::fs::write(&log, line("user", "k1", None, "Kept.")).unwrap();
+    env.run(&["keep", "on"]);
+    std::fs::remove_file(log).unwrap();
+}
+
 /// A session whose undo has a ready file, a rebuilt one, a conflict, and a task list to go back to.
 fn changed_files(env: &TestEnv) {
     let project = env.work().join("tides");
@@ -166,6 +175,7 @@ fn every_key_that_is_printed_is_on_the_page() {
 fn every_field_of_a_table_is_printed() {
     let env = TestEnv::new();
     everything(&env);
+    kept(&env);
     let row = |args: &[&str]| {
         let mut printed = BTreeSet::new();
         keys(&env.run(args).json(), &mut printed);

@@ -15,7 +15,7 @@ use support::TestEnv;
 
 /// A server that runs.
 struct Server {
-    env: TestEnv,
+    _env: TestEnv,
     child: Child,
     port: u16,
     token: String,
@@ -28,7 +28,7 @@ impl Server {
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let (host, token) = line.trim().strip_prefix("http://").unwrap().split_once("/?token=").unwrap();
         let port = host.strip_prefix("127.0.0.1:").unwrap().parse().unwrap();
-        Server { env, child, port, token: token.to_owned() }
+        Server { _env: env, child, port, token: token.to_owned() }
     }
 
     /// The whole answer to a request with these headers.
@@ -52,9 +52,15 @@ impl Server {
     fn stop(mut self) -> Option<i32> {
         let status = Command::new("kill").args(["-INT", &self.child.id().to_string()]).status().unwrap();
         assert!(status.success());
-        let code = self.child.wait().unwrap().code();
-        drop(self.env);
-        code
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // One that was stopped is gone already.
+        drop(self.child.kill());
+        drop(self.child.wait());
     }
 }
 

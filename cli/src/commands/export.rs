@@ -22,7 +22,6 @@ use crate::failure::{Failure, FailureKind};
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ExportArgs {
     /// Session id, unique prefix, @, a path, or - (can be repeated for sqlite)
-    #[arg(allow_hyphen_values = true)]
     session: Vec<SessionName>,
     /// The format
     #[arg(long, value_name = "FORMAT", default_value = "html")]

@@ -53,7 +53,7 @@ fn fill(dialect: &str, random: &mut Random, about: &str) -> Option<usize> {
     let code = fs::read_to_string(env.work().join("code")).unwrap();
     assert!(refused == 0 || code.trim() != "0", "{about}: lines were refused, and the exit code is 0");
     let acknowledged = acknowledged(&printed, &words);
-    fs::remove_dir(env.home()).unwrap();
+    fs::remove_dir_all(env.home()).unwrap();
     fs::rename(env.work().join("after"), env.home()).unwrap();
     check_nothing_is_lost(&env, &acknowledged, about);
     // With room again, it goes on where it was.
