@@ -335,6 +335,25 @@ fn an_index_of_a_newer_version_is_refused() {
 }
 
 #[test]
+fn an_index_of_an_older_version_is_made_anew() {
+    let machine = Machine::new();
+    machine.write("aaaaaaaa-0000-4000-8000-000000000001", &tides());
+    drop(machine.indexed(Depth::Text));
+    let path = machine.index_path();
+    let older = "drop table parts; drop table words; create table parts(other text); pragma user_version = 1";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(older).unwrap();
+    let index = SqliteIndex::open(&path, 0).unwrap();
+    assert_eq!(index.set_aside(), None);
+    drop(index);
+    let mut archive = machine.indexed(Depth::Text);
+    assert_eq!(hits(&search(&mut archive, "water").sessions), ["u1"]);
+    let beside = fs::read_dir(path.parent().unwrap())
+        .unwrap()
+        .filter(|file| file.as_ref().unwrap().file_name().to_string_lossy().contains("aside"));
+    assert_eq!(beside.count(), 0);
+}
+
+#[test]
 fn no_secret_is_in_the_index() {
     let machine = Machine::new();
     let secret = format!("{}{}", "ghp_", "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5");

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Result};
@@ -87,6 +88,11 @@ fn prepare(connection: &Connection, path: &Path) -> Result<()> {
     match (number("application_id").map_err(database)?, number("user_version").map_err(database)?) {
         (APPLICATION_ID, VERSION) => Ok(()),
         (APPLICATION_ID, newer) if newer > VERSION => Err(Error::Newer(path.to_path_buf())),
+        // It is only a cache: the sessions are read again.
+        (APPLICATION_ID, _) => {
+            empty(connection).map_err(database)?;
+            prepare(connection, path)
+        }
         (0, 0) if is_empty(connection).map_err(database)? => {
             let make = format!(
                 "begin immediate; {TABLES} pragma application_id = {APPLICATION_ID}; pragma user_version = {VERSION}; commit;"
@@ -100,16 +106,24 @@ fn prepare(connection: &Connection, path: &Path) -> Result<()> {
                 Err(error) => Err(database(error)),
             }
         }
-        // An older version, or another program's database.
+        // Another program's database.
         _ => Err(database(rusqlite::Error::InvalidQuery)),
     }
+}
+
+/// Makes a new database of one whose tables are of an older version.
+fn empty(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
+    let emptied = connection.execute_batch("vacuum");
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
+    emptied
 }
 
 fn is_empty(connection: &Connection) -> rusqlite::Result<bool> {
     connection.query_row("select count(*) from sqlite_master", [], |row| Ok(row.get::<_, i64>(0)? == 0))
 }
 
-/// Whether the file itself is the reason: another program's, an older version's, or damaged.
+/// Whether the file itself is the reason: another program's, or damaged.
 pub(super) fn is_unusable(error: &Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
     match error {
