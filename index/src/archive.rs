@@ -55,10 +55,10 @@ impl Archive {
             || cwd.is_some_and(|cwd| is_below(Path::new(cwd)))
     }
 
-    /// The same for a session of which nothing is known: looks at the beginning of its file.
+    /// The same for a session of which nothing is known: if folders are excluded, looks at the beginning of its file.
     pub(crate) fn is_unknown_excluded(&self, source: &Source) -> bool {
-        if self.excluded.is_empty() || self.is_excluded(source, None) {
-            return !self.excluded.is_empty();
+        if self.excluded.is_empty() {
+            return false;
         }
         let reading = ReadOptions { mask: self.places.mask.as_ref(), ..ReadOptions::plain(self.now) };
         let row = listing::row(source, &reading, listing::Depth::Ends);
@@ -67,11 +67,7 @@ impl Archive {
 
     /// The sessions that are not known as they are now: all of them without an index.
     pub fn changed<'s>(&mut self, sources: &'s [Source]) -> Vec<&'s Source> {
-        let known = self.known();
-        let is_known = |source: &&Source| {
-            known.get(&Place::of(source)).is_some_and(|known| known.holds(source.stamp(), Depth::Ends))
-        };
-        sources.iter().filter(|source| !is_known(source)).collect()
+        unknown(&self.known(), sources, Depth::Ends)
     }
 
     /// Where it looks for sessions.
@@ -289,6 +285,13 @@ impl Reader<'_> {
         let find = self.places.finder(source);
         read(&ReadOptions { find: &find, mask: self.places.mask.as_ref(), ..ReadOptions::plain(self.now) })
     }
+}
+
+/// The sessions that are not known as they are now, and this deep.
+pub(crate) fn unknown<'s>(known: &HashMap<Place, Known>, sources: &'s [Source], depth: Depth) -> Vec<&'s Source> {
+    let is_known =
+        |source: &&Source| known.get(&Place::of(source)).is_some_and(|known| known.holds(source.stamp(), depth));
+    sources.iter().filter(|source| !is_known(source)).collect()
 }
 
 /// The stamps of files before they are read.

@@ -11,7 +11,7 @@ use scrollback::session::Resumed;
 use scrollback::view::texts::SearchTexts;
 use scrollback::{Error as ReadError, ReadOptions, Session, Source};
 
-use crate::archive::{Archive, Reader};
+use crate::archive::{Archive, Reader, unknown};
 use crate::card::{Card, Depth};
 use crate::index::{Bookmark, Growth, Known, Learned, Place, SourceId, Texts};
 use crate::part::{each_part, standings};
@@ -73,19 +73,13 @@ impl Archive {
     /// The sessions that are not known as deep as this, the oldest first: what is stored later counts as newer.
     pub fn pending(&mut self, sources: &[Source], depth: Depth) -> Vec<Pending> {
         let known = self.known();
-        let is_known =
-            |source: &&Source| known.get(&Place::of(source)).is_some_and(|known| known.holds(source.stamp(), depth));
-        let changed: Vec<&Source> = sources.iter().filter(|source| !is_known(source)).collect();
-        let mut pending: Vec<Pending> = changed
-            .into_iter()
-            .filter(|source| known.contains_key(&Place::of(source)) || !self.is_unknown_excluded(source))
-            .collect::<Vec<_>>()
-            .into_iter()
-            .map(|source| {
-                let known = known.get(&Place::of(source)).filter(|known| known.depth >= depth);
-                self.pending_one(source, known)
-            })
-            .collect();
+        let mut pending = Vec::new();
+        for source in unknown(&known, sources, depth) {
+            let known = known.get(&Place::of(source));
+            if known.is_some() || !self.is_unknown_excluded(source) {
+                pending.push(self.pending_one(source, known.filter(|known| known.depth >= depth)));
+            }
+        }
         pending.sort_by(|a, b| (a.modified, &a.source.path).cmp(&(b.modified, &b.source.path)));
         pending
     }
@@ -102,8 +96,8 @@ impl Archive {
 
     /// Reads what was appended to sessions whose text is known, and nothing else.
     pub(crate) fn catch_up<'s>(&mut self, grown: impl Iterator<Item = (&'s Source, Known)>) {
-        let pending: Vec<Pending> = grown.map(|(source, known)| self.pending_one(source, Some(&known))).collect();
-        let pending: Vec<Pending> = pending.into_iter().filter(|pending| pending.known.is_some()).collect();
+        let pending = grown.map(|(source, known)| self.pending_one(source, Some(&known)));
+        let pending: Vec<Pending> = pending.filter(|pending| pending.known.is_some()).collect();
         self.read_into_index(&pending, &|pending, reading| pending.read_appended(reading), &|_| true);
     }
 

@@ -61,11 +61,11 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
             failure.hint(format!("{}; run `scrollback --demo search tide` to try it", scope::searched(&places)))
         );
     }
-    keep_all(sources.iter(), ctx)?;
     let mut archive = archive::open(places, &sources, global, ctx)?;
     if args.verify {
         return verify(&mut archive, &sources, ctx);
     }
+    keep_all(sources.iter(), ctx)?;
     if args.rebuild {
         archive.clear();
     }
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     let known = sources.len() - pending.len();
     let Refreshed { read, unreadable: unread, is_stopped } = refresh(&mut archive, pending, depth, ctx);
     let forgotten = archive.forget_missing();
-    if !is_stopped {
+    if read > 0 && !is_stopped {
         // So that `stats` need not read them again.
         let described = archive.describe(sources.clone(), listing::Depth::Ends, &|| {});
         archive.count(described.sessions, &|_| true, &|| {});

@@ -1,6 +1,7 @@
 //! A message: its header and its parts.
 
 use scrollback::model::{DataPart, Display, FilePart, Message, Part, Role, ToolPart, Usage, json};
+use scrollback::view::dividers;
 use scrollback::view::tool_view::{self, SubAgent, ToolView, data_url_bytes};
 use serde_json::Value;
 
@@ -70,7 +71,7 @@ impl<'a> Renderer<'a> {
     pub(crate) fn message(&mut self, message: &Message, around: &Around) -> String {
         let display = message.display();
         self.cwd = message.noted("cwd").map(str::to_owned);
-        let between = message.parts.iter().take_while(|part| divider::is_before_message(part)).count();
+        let between = message.parts.iter().take_while(|part| dividers::is_before_message(part)).count();
         let mut out: String =
             message.parts[..between].iter().map(|part| self.part(part, message.role) + "\n").collect();
         let mut body = String::new();
@@ -83,7 +84,7 @@ impl<'a> Renderer<'a> {
             let text = match part {
                 // What the model sees instead.
                 Part::Text(_) if is_displayed => String::new(),
-                Part::Text(text) if divider::is_summarized(&text.text, &message.parts[at + 1..]) => String::new(),
+                Part::Text(text) if dividers::is_summarized(&text.text, &message.parts[at + 1..]) => String::new(),
                 Part::Text(text) if failure == Some(at) => {
                     let error = serde_json::json!({"text": text.text});
                     divider::of_part("error", &error, self.ids, &self.look, self.detail).unwrap_or_default()
@@ -115,7 +116,7 @@ impl<'a> Renderer<'a> {
         let has_header = match &display {
             // It follows the command that printed it.
             Some(Display::Output { .. }) => false,
-            _ if message.parts.iter().all(divider::is_alone) && !message.parts.is_empty() => false,
+            _ if message.parts.iter().all(dividers::is_alone) && !message.parts.is_empty() => false,
             _ => message.role != Role::System || !body.is_empty(),
         };
         if has_header && body.is_empty() && message.role == Role::User && !self.live {

@@ -9,6 +9,7 @@ pub mod tool_calls;
 pub(crate) mod turns;
 pub mod counting;
 pub mod tool_view;
+pub mod dividers;
 pub mod reactions;
 pub mod surroundings;
 pub mod todo_course;

@@ -148,12 +148,12 @@ fn a_checkpoint_fits_only_the_file_that_it_was_made_of() {
     fs::write(&path, &bytes).unwrap();
     let checkpoint = Session::open(&source, &reading()).unwrap().checkpoint().unwrap().unwrap();
     let resume = |checkpoint: &[u8]| Session::resume(&source, checkpoint, &reading()).unwrap().is_some();
-    assert!(resume(&checkpoint) && source.continues(&checkpoint));
+    assert!(resume(&checkpoint));
     let changed = |change: fn(&mut Vec<u8>)| {
         let mut bytes = bytes.clone();
         change(&mut bytes);
         fs::write(&path, bytes).unwrap();
-        resume(&checkpoint) || source.continues(&checkpoint)
+        resume(&checkpoint)
     };
     assert!(changed(|bytes| bytes.extend_from_slice(b"{}\n")));
     assert!(!changed(|bytes| bytes.truncate(bytes.len() / 2)), "truncated");

@@ -7,12 +7,13 @@ use std::io::Write;
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use scrollback::model::{Display, Message, Part, Role, ToolPart};
 use scrollback::view::Conversation;
+use scrollback::view::dividers;
 use scrollback::view::listing;
 use scrollback::view::tool_view::{self, Ending, Sign, ToolView, attached_name, ending, result_text};
 use serde_json::Value;
 
 use super::{Document, Error, facts};
-use crate::render::{divider, text, words};
+use crate::render::{text, words};
 
 /// More of one output is cut: nobody pastes it into an issue.
 const OUTPUT_LIMIT_BYTES: usize = 64 * 1024;
@@ -62,7 +63,7 @@ fn message_to(message: &Message, document: &Document<'_>, out: &mut dyn Write) -
         part_to(message, at, part, &mut body)?;
     }
     if !body.is_empty() {
-        if !message.parts.iter().all(divider::is_alone) || display.is_some() {
+        if !message.parts.iter().all(dividers::is_alone) || display.is_some() {
             writeln!(out, "\n## {}{when}", inline(author))?;
         }
         out.write_all(&body)?;
@@ -74,7 +75,7 @@ fn part_to(message: &Message, at: usize, part: &Part, out: &mut Vec<u8>) -> Resu
     match part {
         Part::Text(text) if text.text.trim().is_empty() => {}
         Part::Text(text) if message.role == Role::User => writeln!(out, "\n{}", quoted(&text.text))?,
-        Part::Text(text) if divider::is_summarized(&text.text, &message.parts[at + 1..]) => {}
+        Part::Text(text) if dividers::is_summarized(&text.text, &message.parts[at + 1..]) => {}
         Part::Text(text) => writeln!(out, "\n{}", harmless(&text.text))?,
         Part::Reasoning(thought) if thought.text.trim().is_empty() => {}
         Part::Reasoning(thought) => folded("Thinking", &harmless(&thought.text), out)?,

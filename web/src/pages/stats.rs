@@ -1,7 +1,7 @@
 //! Figures over all sessions: what the list of sessions knows, by day, agent and project.
 //!
 //! Each plot is shapes in SVG with a table of the same numbers. Tokens by model, cost and tools need the archive's own counts: when the
-//! archive answers those, they become further plots here (`plots` takes any rows).
+//! archive answers those, they become further plots here (`plot` takes any rows).
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use scrollback::model::{Compaction, Part};
 use scrollback::session::Gap;
 use serde_json::Value;
 
@@ -12,25 +11,6 @@ use super::{Look, text, thought};
 
 /// A longer pause between two messages is worth a line.
 const PAUSE_SECONDS: i64 = 30 * 60;
-
-/// Whether a part that a message begins with stands before it: it is about the conversation, not about the message.
-pub fn is_before_message(part: &Part) -> bool {
-    matches!(part, Part::Data(data) if matches!(data.kind.as_str(), "compaction" | "rewind" | "restore"))
-}
-
-/// Whether a part needs no author: it says itself what happened.
-pub fn is_alone(part: &Part) -> bool {
-    let is_interrupt =
-        |part: &Part| matches!(part, Part::Data(data) if data.kind == "error" && data.data["kind"] == "interrupted");
-    matches!(part, Part::StepStart) || is_before_message(part) || is_interrupt(part)
-}
-
-/// Whether a text is the answer that a compaction asked for: the divider right after it has it as its summary.
-pub fn is_summarized(text: &str, after: &[Part]) -> bool {
-    let next = after.iter().find(|part| !matches!(part, Part::StepStart));
-    let Some(Part::Data(data)) = next.filter(|part| is_before_message(part)) else { return false };
-    Compaction::asked_for(text, data.data.get("summary").and_then(Value::as_str).unwrap_or_default())
-}
 
 /// A `data-*` part as a divider or a notice, if it is one.
 pub fn of_part(kind: &str, data: &Value, look: &Look<'_>) -> Option<Markup> {

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use maud::{Markup, PreEscaped, html};
 use scrollback::model::{DataPart, Display, Message, Part, Role, ToolPart, Usage};
+use scrollback::view::dividers;
 use scrollback::view::surroundings::Around;
 use scrollback::view::tool_view::{ToolView, attached_name, todo};
 use serde_json::Value;
@@ -34,14 +35,14 @@ pub struct Beside<'a> {
 pub fn message(message: &Message, beside: &Beside<'_>, look: &Look<'_>) -> Markup {
     *look.cwd.borrow_mut() = message.noted("cwd").map(str::to_owned);
     let display = message.display();
-    let between = message.parts.iter().take_while(|part| divider::is_before_message(part)).count();
+    let between = message.parts.iter().take_while(|part| dividers::is_before_message(part)).count();
     let before: String =
         message.parts[..between].iter().filter_map(|part| before_message(part, beside, look)).collect();
     let body = body(message, display.as_ref(), between.max(beside.from_part), beside, look);
     let is_silent = match &display {
         // It follows the command that printed it.
         Some(Display::Output { .. }) => true,
-        _ => !message.parts.is_empty() && message.parts.iter().all(divider::is_alone),
+        _ => !message.parts.is_empty() && message.parts.iter().all(dividers::is_alone),
     };
     let is_left_out = match look.folds.show {
         Show::Everything | Show::NoTools => false,
@@ -162,7 +163,7 @@ fn body(message: &Message, display: Option<&Display>, from: usize, beside: &Besi
             continue;
         }
         if let Part::Text(text) = part
-            && divider::is_summarized(&text.text, &message.parts[at + 1..])
+            && dividers::is_summarized(&text.text, &message.parts[at + 1..])
         {
             continue;
         }

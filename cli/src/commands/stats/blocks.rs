@@ -7,7 +7,7 @@ use scrollback::view::counting::{Block, Elected, StatsQuery, blocks};
 use scrollback_index::Counted;
 
 use super::csv;
-use super::rows::token_cells;
+use super::rows::{SPENT, token_cells};
 use crate::commands::FOUND_PROBLEMS;
 use crate::commands::list::short_count;
 use crate::ctx::Ctx;
@@ -27,20 +27,9 @@ pub(super) fn run(
     if ctx.json {
         ctx.print_json(&serde_json::json!({"blocks": blocks}))?;
     } else if is_csv {
-        let titles = [
-            "start",
-            "end",
-            "input",
-            "output",
-            "cache_read",
-            "cache_write",
-            "reasoning",
-            "cost_usd",
-            "unpriced",
-            "requests",
-        ];
+        let titles: Vec<String> = ["start", "end"].into_iter().chain(SPENT).map(str::to_owned).collect();
         let rows: Vec<Vec<String>> = blocks.iter().map(values).collect();
-        ctx.out.write_all(csv::table(&titles.map(str::to_owned), &rows).as_bytes())?;
+        ctx.out.write_all(csv::table(&titles, &rows).as_bytes())?;
     } else {
         let text = text(&blocks, query, ctx);
         ctx.page_if_long(text.lines().count());

@@ -215,17 +215,13 @@ fn about(total: &StatsRow) -> Vec<String> {
     lines
 }
 
+/// The titles of the columns for a spreadsheet with what requests took.
+pub(super) const SPENT: [&str; 8] =
+    ["input", "output", "cache_read", "cache_write", "reasoning", "cost_usd", "unpriced", "requests"];
+
 /// The titles of the columns for a spreadsheet.
 pub(super) fn titles(by: &[Level]) -> Vec<String> {
-    const TITLES: [&str; 23] = [
-        "input",
-        "output",
-        "cache_read",
-        "cache_write",
-        "reasoning",
-        "cost_usd",
-        "unpriced",
-        "requests",
+    const COUNTED: [&str; 15] = [
         "sessions",
         "messages",
         "turns",
@@ -242,7 +238,7 @@ pub(super) fn titles(by: &[Level]) -> Vec<String> {
         "thinking_turns",
         "thinking_clean_ends",
     ];
-    by.iter().map(|level| level.name()).chain(TITLES).map(str::to_owned).collect()
+    by.iter().map(|level| level.name()).chain(SPENT).chain(COUNTED).map(str::to_owned).collect()
 }
 
 /// The rows for a spreadsheet, without the total: a spreadsheet adds by itself.

@@ -13,7 +13,7 @@ use crate::model::record::{Cost, Usage};
 use crate::redact::{Redactor, SensitiveCalls};
 use crate::session::mask::Mask;
 use crate::session::read::base::Base;
-use crate::session::read::files::{Contents, OpenFile, open_file};
+use crate::session::read::files::{Contents, OpenFile};
 use crate::session::read::open::ReadOptions;
 use crate::session::read::parser::Position;
 use crate::session::tree::facts::Facts;
@@ -188,18 +188,6 @@ impl Session {
         }
         session.settle(reading);
         Ok(Some(Resumed { session, known_entries }))
-    }
-}
-
-impl Source {
-    /// Whether the bytes before the end of a checkpoint are still there, so that only what follows has to be read.
-    pub fn continues(&self, checkpoint: &[u8]) -> bool {
-        let fits = |checkpoint: Checkpoint| {
-            let file = open_file(&self.path).ok()?;
-            let is_long_enough = file.len().ok()? >= checkpoint.offset;
-            Some(is_long_enough && ends(&file, checkpoint.offset).ok()? == (checkpoint.beginning, checkpoint.end))
-        };
-        Checkpoint::read(checkpoint).and_then(fits).unwrap_or(false)
     }
 }
 

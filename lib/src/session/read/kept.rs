@@ -51,13 +51,9 @@ impl KeptStore {
     }
 
     /// Every generation of a store that is there.
-    pub(crate) fn generations(root: &Path, dialect: &dyn Dialect, original: &Path) -> impl Iterator<Item = KeptStore> {
+    pub(crate) fn generations(root: &Path, dialect: &dyn Dialect, original: &Path) -> Vec<KeptStore> {
         let of = |generation| KeptStore::of(root, dialect, original, generation);
-        (1..GENERATIONS_LIMIT)
-            .map(of)
-            .take_while(|kept| kept.folder.is_dir())
-            .collect::<Vec<_>>()
-            .into_iter()
+        (1..GENERATIONS_LIMIT).map(of).take_while(|kept| kept.folder.is_dir()).collect()
     }
 
     /// What the file that names the folder says.

@@ -78,6 +78,7 @@ impl Places {
         let Some((root, store)) = self.kept_root().zip(at.store()) else { return Vec::new() };
         let Ok(below) = original.strip_prefix(&store) else { return Vec::new() };
         KeptStore::generations(&root, source.dialect, &store)
+            .into_iter()
             .map(|kept| kept.folder.join(below))
             .filter(|path| path.is_file())
             .map(|path| Source { kept_from: Some(original.to_path_buf()), ..Source::file(source.dialect, &path) })
