@@ -1,6 +1,6 @@
 //! Where a dialect's sessions are stored, and the walk that finds them.
 
-use std::fs;
+use std::fs::{self, DirEntry, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -93,7 +93,7 @@ impl Layout {
         let parts: Vec<&str> = self.pattern.split('/').collect();
         for (depth, part) in parts.iter().enumerate() {
             let last = depth + 1 == parts.len();
-            // Folders are listed in parallel, because each of thousands of files needs a `metadata` call.
+            // Folders are listed in parallel: there are thousands.
             found = found
                 .into_par_iter()
                 .flat_map_iter(|folder| match folder {
@@ -142,44 +142,69 @@ fn check_root(root: &Path) -> Result<()> {
 /// may have the name of a file.
 fn matching(folder: &Path, part: &str, last: bool, is_mixed: bool) -> Vec<Result<PathBuf>> {
     let is_named = !part.contains('*');
-    // `metadata` follows links: a store may be one.
-    let wanted = |path: PathBuf| match fs::metadata(&path) {
-        Ok(metadata) if last && metadata.is_file() || !last && metadata.is_dir() => Some(Ok(path)),
-        Ok(metadata) if last && metadata.is_dir() && is_mixed => None,
-        Ok(_) if last => Some(Err(Error::NotAFile(path))),
-        // A name with `*` fits files that are not meant.
-        Ok(_) if is_named => Some(Err(io::Error::from(io::ErrorKind::NotADirectory)).at(&path)),
-        Ok(_) => None,
-        // A broken link in the place of a session is reported.
-        Err(error) if is_absence(&error) && !(last && path.is_symlink()) => None,
-        Err(source) => Some(Err(Error::Io { path, source })),
+    let wanted = |entry: Entry| {
+        let kind = entry.kind();
+        let path = entry.path;
+        match kind {
+            Ok(kind) if last && kind.is_file() || !last && kind.is_dir() => Some(Ok(path)),
+            Ok(kind) if last && kind.is_dir() && is_mixed => None,
+            Ok(_) if last => Some(Err(Error::NotAFile(path))),
+            // A name with `*` fits files that are not meant.
+            Ok(_) if is_named => Some(Err(io::Error::from(io::ErrorKind::NotADirectory)).at(&path)),
+            Ok(_) => None,
+            // A broken link in the place of a session is reported.
+            Err(error) if is_absence(&error) && !(last && path.is_symlink()) => None,
+            Err(source) => Some(Err(Error::Io { path, source })),
+        }
     };
     if is_named {
-        return wanted(folder.join(part)).into_iter().collect();
+        return wanted(Entry { path: folder.join(part), listed_as: None }).into_iter().collect();
     }
     match fs::read_dir(folder) {
         Ok(entries) => {
-            let entries = entries.map(|entry| entry.map(|entry| entry.path()));
+            let entries = entries.map(|entry| entry.map(Entry::listed));
             let listed = list(folder, entries, part, ENTRIES_PER_FOLDER);
-            listed.into_iter().filter_map(|path| path.map_or_else(|error| Some(Err(error)), wanted)).collect()
+            listed.into_iter().filter_map(|entry| entry.map_or_else(|error| Some(Err(error)), wanted)).collect()
         }
         Err(error) if is_absence(&error) => Vec::new(),
         Err(error) => vec![Err(error).at(folder)],
     }
 }
 
+/// Something in a folder.
+#[derive(Debug)]
+struct Entry {
+    path: PathBuf,
+    /// What the folder itself says it is, where the system stores that in folders.
+    listed_as: Option<FileType>,
+}
+
+impl Entry {
+    fn listed(entry: DirEntry) -> Entry {
+        Entry { path: entry.path(), listed_as: entry.file_type().ok() }
+    }
+
+    /// What it is, or what it leads to: a store may be a link. Only a link is looked at, because there are thousands of entries.
+    fn kind(&self) -> io::Result<FileType> {
+        match self.listed_as.filter(|kind| !kind.is_symlink()) {
+            Some(kind) => Ok(kind),
+            None => fs::metadata(&self.path).map(|metadata| metadata.file_type()),
+        }
+    }
+}
+
 /// The entries whose names match, in the order of names, followed by the errors.
 fn list(
     folder: &Path,
-    mut entries: impl Iterator<Item = io::Result<PathBuf>>,
+    mut entries: impl Iterator<Item = io::Result<Entry>>,
     part: &str,
     limit: usize,
-) -> Vec<Result<PathBuf>> {
-    let (mut paths, mut errors) = (Vec::new(), Vec::new());
+) -> Vec<Result<Entry>> {
+    let (mut matching, mut errors) = (Vec::new(), Vec::new());
     for entry in entries.by_ref().take(limit) {
         match entry {
-            Ok(path) if path.file_name().is_some_and(|name| name_matches(part, &name.to_string_lossy())) => {
-                paths.push(path);
+            Ok(entry) if entry.path.file_name().is_some_and(|name| name_matches(part, &name.to_string_lossy())) => {
+                matching.push(entry);
             }
             Ok(_) => {}
             Err(error) => errors.push(error),
@@ -189,8 +214,8 @@ fn list(
         errors.push(io::Error::other(format!("more than {limit} entries; the rest is ignored")));
     }
     // Only the last parts of the paths differ.
-    paths.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
-    paths.into_iter().map(Ok).chain(errors.into_iter().map(|error| Err(error).at(folder))).collect()
+    matching.sort_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+    matching.into_iter().map(Ok).chain(errors.into_iter().map(|error| Err(error).at(folder))).collect()
 }
 
 /// Whether nothing is there, or only a broken link.
@@ -309,13 +334,14 @@ mod tests {
         let folder = Path::new("store");
         let entries = || {
             let unreadable = Err(io::Error::from(io::ErrorKind::PermissionDenied));
-            [Ok("store/b".into()), unreadable, Ok("store/x.txt".into()), Ok("store/a".into())].into_iter()
+            let entry = |path: &str| Ok(Entry { path: path.into(), listed_as: None });
+            [entry("store/b"), unreadable, entry("store/x.txt"), entry("store/a")].into_iter()
         };
         let show = |limit| {
             let listed = list(folder, entries(), "*", limit);
             listed
                 .into_iter()
-                .map(|path| path.map_or_else(|error| error.to_string(), |path| path.display().to_string()))
+                .map(|entry| entry.map_or_else(|error| error.to_string(), |entry| entry.path.display().to_string()))
         };
         let all: Vec<String> = show(4).collect();
         assert_eq!(all, ["store/a", "store/b", "store/x.txt", "store: permission denied"]);
