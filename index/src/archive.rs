@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 use rayon::prelude::*;
+use scrollback::model::SessionId;
 use scrollback::model::project::Projects;
 use scrollback::redact::Redactor;
 use scrollback::view::SessionRow;
@@ -26,6 +27,10 @@ pub struct Archive {
     pub(crate) index: Option<Box<dyn Index>>,
     /// Nothing below these folders enters the index.
     excluded: Vec<PathBuf>,
+    /// The stamps of the files that it has looked at.
+    stamps: HashMap<Place, Option<u64>>,
+    /// What the index knows, until something is stored.
+    known: Option<Arc<HashMap<Place, Known>>>,
     /// What was not as it should be with the index.
     problems: Vec<Error>,
 }
@@ -33,13 +38,13 @@ pub struct Archive {
 impl Archive {
     /// Reads the sessions themselves.
     pub fn new(places: Places, now: Timestamp) -> Archive {
-        Archive { places, now, index: None, excluded: Vec::new(), problems: Vec::new() }
+        let (stamps, known) = (HashMap::new(), None);
+        Archive { places, now, index: None, excluded: Vec::new(), stamps, known, problems: Vec::new() }
     }
 
     /// Keeps what it learns in an index, and asks it first. Whatever is in an index is masked, so the answers are.
     pub fn with_index(places: Places, now: Timestamp, index: Box<dyn Index>, mask: Arc<Redactor>) -> Archive {
-        let places = Places { mask: Some(mask), ..places };
-        Archive { places, now, index: Some(index), excluded: Vec::new(), problems: Vec::new() }
+        Archive { index: Some(index), ..Archive::new(Places { mask: Some(mask), ..places }, now) }
     }
 
     /// Sessions below these folders, and of projects there, never enter the index: they are read each time.
@@ -65,9 +70,45 @@ impl Archive {
         row.is_ok_and(|row| self.is_excluded(source, row.cwd.as_deref()))
     }
 
-    /// The sessions that are not known as they are now: all of them without an index.
+    /// Looks at the files of these sessions, and asks the index anew. Other questions about them are answered as they are now.
+    pub fn look(&mut self, sources: &[Source]) {
+        self.known = None;
+        if self.index.is_some() {
+            let stamps: Vec<_> = sources.par_iter().map(|source| (Place::of(source), source.stamp())).collect();
+            self.stamps.extend(stamps);
+        }
+    }
+
+    /// The ids of these sessions, as far as they are known.
+    pub fn ids(&mut self, sources: &[Source]) -> Vec<Option<SessionId>> {
+        self.look(sources);
+        let known = self.known();
+        let id = |source| self.holding(&known, source, Depth::Ends).map(|known| known.session.clone());
+        sources.iter().map(id).collect()
+    }
+
+    /// The sessions that are not known as they were looked at: all of them without an index.
     pub fn changed<'s>(&mut self, sources: &'s [Source]) -> Vec<&'s Source> {
-        unknown(&self.known(), sources, Depth::Ends)
+        self.unknown(sources, Depth::Ends)
+    }
+
+    /// The sessions that are not known as they were looked at, and this deep.
+    pub(crate) fn unknown<'s>(&mut self, sources: &'s [Source], depth: Depth) -> Vec<&'s Source> {
+        let known = self.known();
+        sources.iter().filter(|source| self.holding(&known, source, depth).is_none()).collect()
+    }
+
+    /// What is known of a session, if its files are those that were read, and were read this deep.
+    pub(crate) fn holding<'k>(
+        &self,
+        known: &'k HashMap<Place, Known>,
+        source: &Source,
+        depth: Depth,
+    ) -> Option<&'k Known> {
+        let place = Place::of(source);
+        let known = known.get(&place)?;
+        let stamp = self.stamps.get(&place).copied().unwrap_or_else(|| source.stamp());
+        known.holds(stamp, depth).then_some(known)
     }
 
     /// Where it looks for sessions.
@@ -93,56 +134,50 @@ impl Archive {
         on_described: &(dyn Fn() + Sync),
     ) -> Listing {
         let needed = Depth::from(depth);
-        let (known, stamps) = self.up_to_date(&sources);
+        self.look(&sources);
+        self.catch_up(&sources);
+        let known = self.known();
         let mut cards = self.ask(|index| index.cards()).unwrap_or_default();
         let projects = Projects::default();
-        let (mut sessions, mut unknown) = (Vec::new(), Vec::new());
+        let (mut sessions, mut unknown) = (Vec::with_capacity(sources.len()), Vec::new());
         for source in sources {
-            let place = Place::of(&source);
-            let stamp = stamps.get(&place).copied().flatten();
-            let known = known.get(&place).filter(|known| known.holds(stamp, needed));
-            match known.and_then(|known| cards.remove(&known.id)) {
+            match self.holding(&known, &source, needed).and_then(|known| cards.remove(&known.id)) {
                 Some(card) => {
-                    sessions.push((card.into_row(&projects, self.places.mask.as_deref()), source));
+                    sessions.push((card.into_row(&projects), source));
                     on_described();
                 }
                 None => unknown.push(source),
             }
         }
         let (read, unreadable) = self.places.rows(unknown, self.now, depth, on_described);
-        self.learn(&read, &stamps, needed);
+        self.learn(&read, needed);
         sessions.extend(read);
-        listing::entitle(&mut sessions.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
+        listing::entitle(&mut sessions.iter_mut().map(|(row, _)| &mut **row).collect::<Vec<_>>());
         sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
         Listing { sessions, unreadable }
     }
 
-    /// What the index knows once it has read what was appended to sessions whose text it knows, and the stamps of all.
-    fn up_to_date(&mut self, sources: &[Source]) -> (HashMap<Place, Known>, HashMap<Place, Option<u64>>) {
-        if self.index.is_none() {
-            return Default::default();
+    /// Reads what was appended to sessions whose text the index knows.
+    fn catch_up(&mut self, sources: &[Source]) {
+        let known = self.known();
+        let has_grown = |source: &&Source| {
+            let knows_text = known.get(&Place::of(source)).is_some_and(|known| known.depth >= Depth::Text);
+            knows_text && self.holding(&known, source, Depth::Text).is_none()
+        };
+        let grown: Vec<&Source> = sources.iter().filter(has_grown).collect();
+        if grown.is_empty() {
+            return;
         }
-        let (mut known, mut stamps) = (self.known(), stamps(sources));
-        let grown: Vec<(&Source, Known)> = sources
-            .iter()
-            .filter_map(|source| {
-                let place = Place::of(source);
-                let known = known.get(&place).filter(|known| known.depth >= Depth::Text)?;
-                (*stamps.get(&place)? != Some(known.stamp)).then_some((source, *known))
-            })
-            .collect();
-        if !grown.is_empty() {
-            self.catch_up(grown.iter().copied());
-            known = self.known();
-            // Their files may have grown further since they were looked at.
-            for (source, before) in grown {
-                let place = Place::of(source);
-                if let Some(now) = known.get(&place).filter(|now| now.stamp != before.stamp) {
-                    stamps.insert(place, Some(now.stamp));
-                }
+        self.read_appended(&grown, &known);
+        // Their files may have grown further since they were looked at.
+        let now = self.known();
+        for place in grown.into_iter().map(Place::of) {
+            if let Some(now) =
+                now.get(&place).filter(|now| known.get(&place).is_none_or(|known| known.stamp != now.stamp))
+            {
+                self.stamps.insert(place, Some(now.stamp));
             }
         }
-        (known, stamps)
     }
 
     /// Reads a whole session; of one whose text the index knows, only what was appended.
@@ -157,7 +192,7 @@ impl Archive {
     }
 
     /// Keeps the sessions whose title, project or first prompt matches; each of them counts as one text.
-    pub fn narrow(&self, query: &Query, sessions: &mut Vec<(SessionRow, Source)>) {
+    pub fn narrow(&self, query: &Query, sessions: &mut Vec<(Box<SessionRow>, Source)>) {
         sessions.retain(|(row, _)| {
             let texts = [Some(row.title.as_str()), row.project.as_deref(), row.first_prompt.as_deref()];
             let text = texts.into_iter().flatten().collect::<Vec<_>>().join("\n");
@@ -166,7 +201,7 @@ impl Archive {
     }
 
     /// Completes descriptions of [`listing::Depth::Ends`] as [`Places::complete`] does, and keeps what it learns.
-    pub fn complete(&mut self, sessions: &mut [(SessionRow, Source)]) -> Vec<ReadError> {
+    pub fn complete(&mut self, sessions: &mut [(Box<SessionRow>, Source)]) -> Vec<ReadError> {
         if self.index.is_none() {
             return self.places.complete(sessions, self.now);
         }
@@ -175,7 +210,7 @@ impl Archive {
         }
         let known = self.known();
         let partial: Vec<_> = sessions.iter_mut().filter(|(row, _)| !listing::is_known_whole(row)).collect();
-        let affordable = listing::affordable(&partial.iter().map(|(row, _)| row).collect::<Vec<_>>());
+        let affordable = listing::affordable(&partial.iter().map(|(row, _)| &**row).collect::<Vec<_>>());
         let affordable: HashSet<usize> = affordable.into_iter().collect();
         let (mut read_whole, mut searched) = (Vec::new(), Vec::new());
         for (at, session) in partial.into_iter().enumerate() {
@@ -193,32 +228,29 @@ impl Archive {
     }
 
     /// Replaces descriptions by those of the whole sessions.
-    fn read_whole(&mut self, sessions: Vec<&mut (SessionRow, Source)>) -> Vec<ReadError> {
+    fn read_whole(&mut self, sessions: Vec<&mut (Box<SessionRow>, Source)>) -> Vec<ReadError> {
         let sources: Vec<Source> = sessions.iter().map(|(_, source)| source.clone()).collect();
-        let stamps = stamps(&sources);
         let (whole, unreadable) = self.places.rows(sources, self.now, listing::Depth::Whole, &|| {});
-        self.learn(&whole, &stamps, Depth::Whole);
-        let mut whole: HashMap<Place, SessionRow> =
+        self.learn(&whole, Depth::Whole);
+        let mut whole: HashMap<Place, Box<SessionRow>> =
             whole.into_iter().map(|(row, source)| (Place::of(&source), row)).collect();
         for (row, source) in sessions {
             if let Some(read) = whole.remove(&Place::of(source)) {
-                listing::replace(row, read);
+                listing::replace(row, *read);
             }
         }
         unreadable
     }
 
     /// Searches sessions that are not read whole for their titles.
-    fn search_titles(&mut self, mut sessions: Vec<&mut (SessionRow, Source)>) -> Vec<ReadError> {
-        let sources: Vec<Source> = sessions.iter().map(|(_, source)| source.clone()).collect();
-        let stamps = stamps(&sources);
+    fn search_titles(&mut self, mut sessions: Vec<&mut (Box<SessionRow>, Source)>) -> Vec<ReadError> {
         let (mask, now) = (self.places.mask.as_ref(), self.now);
-        let search = |(row, source): &mut (SessionRow, Source)| {
+        let search = |(row, source): &mut (Box<SessionRow>, Source)| {
             listing::search_title(row, source, &ReadOptions { mask, ..ReadOptions::plain(now) })
         };
         let unreadable = sessions.par_iter_mut().filter_map(|session| search(session).err()).collect();
-        let read: Vec<(SessionRow, Source)> = sessions.into_iter().map(|session| session.clone()).collect();
-        self.learn(&read, &stamps, Depth::Windows);
+        let read: Vec<(Box<SessionRow>, Source)> = sessions.into_iter().map(|session| session.clone()).collect();
+        self.learn(&read, Depth::Windows);
         unreadable
     }
 
@@ -227,8 +259,18 @@ impl Archive {
     }
 
     /// What the index knows.
-    pub(crate) fn known(&mut self) -> HashMap<Place, Known> {
-        self.ask(|index| index.known()).unwrap_or_default()
+    pub(crate) fn known(&mut self) -> Arc<HashMap<Place, Known>> {
+        if let Some(known) = &self.known {
+            return known.clone();
+        }
+        let known = Arc::new(self.ask(|index| index.known()).unwrap_or_default());
+        self.known.insert(known).clone()
+    }
+
+    /// Changes what the index knows.
+    pub(crate) fn change<T>(&mut self, change: impl FnOnce(&mut dyn Index) -> Result<T>) -> Option<T> {
+        self.known = None;
+        self.ask(change)
     }
 
     /// Asks the index. One that fails is not asked again.
@@ -244,21 +286,30 @@ impl Archive {
     }
 
     /// Keeps descriptions.
-    fn learn(&mut self, read: &[(SessionRow, Source)], stamps: &HashMap<Place, Option<u64>>, depth: Depth) {
+    fn learn(&mut self, read: &[(Box<SessionRow>, Source)], depth: Depth) {
         if self.index.is_none() || read.is_empty() {
             return;
         }
-        let learned = |(row, source): &(SessionRow, Source)| {
+        let learned = |(row, source): &(Box<SessionRow>, Source)| {
             let place = Place::of(source);
-            let stamp = stamps.get(&place).copied().flatten()?;
+            // Without a stamp from before it was read, it may have changed since.
+            let stamp = self.stamps.get(&place).copied().flatten()?;
             if self.is_excluded(source, row.cwd.as_deref()) {
                 return None;
             }
             let depth = if listing::is_known_whole(row) { depth.max(Depth::Whole) } else { depth };
-            Some(Learned { place, stamp, depth, card: Card::new(row), texts: Texts::Unread, bookmark: None })
+            Some(Learned {
+                place,
+                stamp,
+                depth,
+                card: Card::new(row),
+                texts: Texts::Unread,
+                bookmark: None,
+                counts: None,
+            })
         };
         let learned = read.iter().filter_map(learned).collect();
-        self.ask(|index| index.store(learned));
+        self.change(|index| index.store(learned));
     }
 }
 
@@ -285,16 +336,4 @@ impl Reader<'_> {
         let find = self.places.finder(source);
         read(&ReadOptions { find: &find, mask: self.places.mask.as_ref(), ..ReadOptions::plain(self.now) })
     }
-}
-
-/// The sessions that are not known as they are now, and this deep.
-pub(crate) fn unknown<'s>(known: &HashMap<Place, Known>, sources: &'s [Source], depth: Depth) -> Vec<&'s Source> {
-    let is_known =
-        |source: &&Source| known.get(&Place::of(source)).is_some_and(|known| known.holds(source.stamp(), depth));
-    sources.iter().filter(|source| !is_known(source)).collect()
-}
-
-/// The stamps of files before they are read.
-fn stamps(sources: &[Source]) -> HashMap<Place, Option<u64>> {
-    sources.iter().map(|source| (Place::of(source), source.stamp())).collect()
 }

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use scrollback::view::SessionRow;
 use scrollback::view::counting::{CountedSession, SessionCounts};
-use scrollback::{Error as ReadError, Source};
+use scrollback::{Error as ReadError, Session, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::archive::{Archive, Reader};
@@ -41,7 +41,7 @@ impl Archive {
     /// What sessions can add to a count. Those that [`Archive::describe`] has just found unchanged are not read again.
     pub fn count(
         &mut self,
-        sessions: Vec<(SessionRow, Source)>,
+        sessions: Vec<(Box<SessionRow>, Source)>,
         is_in_scope: &(dyn Fn(&SessionRow) -> bool + Sync),
         on_counted: &(dyn Fn() + Sync),
     ) -> Counted {
@@ -58,16 +58,12 @@ impl Archive {
         let (places, now) = (self.places.clone(), self.now);
         let reader = Reader { places: &places, now };
         let count =
-            |(row, source, known, stored): (SessionRow, Source, Option<(SourceId, u64)>, Option<StoredCounts>)| {
+            |(row, source, known, stored): (Box<SessionRow>, Source, Option<(SourceId, u64)>, Option<StoredCounts>)| {
                 let (counts, learned) = match stored.and_then(|stored| from_bytes(&stored.bytes)) {
                     Some(counts) => (Ok(counts), None),
                     None => {
                         let stamp = source.stamp();
-                        let counts = reader.session(&source, None).and_then(|session| SessionCounts::of(&session));
-                        let counts = counts.map(|mut counts| {
-                            prices::price(&mut counts);
-                            counts
-                        });
+                        let counts = reader.session(&source, None).and_then(|session| priced(&session));
                         // What was appended in the meantime is counted next time.
                         let known = known.filter(|(_, known)| Some(*known) == stamp);
                         let bytes = counts.as_ref().ok().and_then(to_bytes);
@@ -96,6 +92,17 @@ impl Archive {
         }
         counted
     }
+}
+
+/// What a session can add to a count, as an index stores it.
+pub(crate) fn counted(session: &Session) -> scrollback::Result<Option<Vec<u8>>> {
+    Ok(to_bytes(&priced(session)?))
+}
+
+fn priced(session: &Session) -> scrollback::Result<SessionCounts> {
+    let mut counts = SessionCounts::of(session)?;
+    prices::price(&mut counts);
+    Ok(counts)
 }
 
 fn to_bytes(counts: &SessionCounts) -> Option<Vec<u8>> {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 use scrollback::Source;
+use scrollback::model::SessionId;
 
 use crate::card::{Card, Depth};
 use crate::counts::StoredCounts;
@@ -43,10 +44,12 @@ impl Place {
 }
 
 /// What an index knows of a session.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Known {
     /// Its number.
     pub id: SourceId,
+    /// Its id.
+    pub session: SessionId,
     /// The stamp of its files then.
     pub stamp: u64,
     /// How much is known.
@@ -77,6 +80,8 @@ pub struct Learned {
     pub texts: Texts,
     /// How to read only what is appended to it from now on, if that is possible.
     pub bookmark: Option<Bookmark>,
+    /// What it can add to a count, as [`StoredCounts::bytes`], if all of it was read.
+    pub counts: Option<Vec<u8>>,
 }
 
 /// What was read of a session's text.

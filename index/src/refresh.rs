@@ -5,14 +5,15 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 use scrollback::session::Resumed;
 use scrollback::view::texts::SearchTexts;
 use scrollback::{Error as ReadError, ReadOptions, Session, Source};
 
-use crate::archive::{Archive, Reader, unknown};
+use crate::archive::{Archive, Reader};
 use crate::card::{Card, Depth};
+use crate::counts;
 use crate::index::{Bookmark, Growth, Known, Learned, Place, SourceId, Texts};
 use crate::part::{each_part, standings};
 use crate::query::Labels;
@@ -74,7 +75,7 @@ impl Archive {
     pub fn pending(&mut self, sources: &[Source], depth: Depth) -> Vec<Pending> {
         let known = self.known();
         let mut pending = Vec::new();
-        for source in unknown(&known, sources, depth) {
+        for source in self.unknown(sources, depth) {
             let known = known.get(&Place::of(source));
             if known.is_some() || !self.is_unknown_excluded(source) {
                 pending.push(self.pending_one(source, known.filter(|known| known.depth >= depth)));
@@ -95,8 +96,8 @@ impl Archive {
     }
 
     /// Reads what was appended to sessions whose text is known, and nothing else.
-    pub(crate) fn catch_up<'s>(&mut self, grown: impl Iterator<Item = (&'s Source, Known)>) {
-        let pending = grown.map(|(source, known)| self.pending_one(source, Some(&known)));
+    pub(crate) fn read_appended(&mut self, grown: &[&Source], known: &HashMap<Place, Known>) {
+        let pending = grown.iter().map(|source| self.pending_one(source, known.get(&Place::of(source))));
         let pending: Vec<Pending> = pending.filter(|pending| pending.known.is_some()).collect();
         self.read_into_index(&pending, &|pending, reading| pending.read_appended(reading), &|_| true);
     }
@@ -160,14 +161,14 @@ impl Archive {
                 }
                 if bytes >= BATCH_BYTES || since.elapsed() >= BATCH_TIME {
                     let full = std::mem::take(&mut batch);
-                    if self.ask(|index| index.store(full)).is_none() {
+                    if self.change(|index| index.store(full)).is_none() {
                         is_stopped.store(true, Ordering::Relaxed);
                     }
                     (bytes, since) = (0, Instant::now());
                 }
             }
             if !batch.is_empty() {
-                self.ask(|index| index.store(batch));
+                self.change(|index| index.store(batch));
             }
         });
         refreshed.is_stopped = is_stopped.into_inner();
@@ -180,10 +181,9 @@ impl Archive {
         let mut verified = Verified::default();
         let known = self.known();
         let Some(mut digests) = self.ask(|index| index.digests()) else { return verified };
-        let checked: Vec<(&Source, Known)> = sources
+        let checked: Vec<(&Source, &Known)> = sources
             .iter()
-            .filter_map(|source| Some((source, *known.get(&Place::of(source))?)))
-            .filter(|(source, known)| known.holds(source.stamp(), Depth::Text))
+            .filter_map(|source| Some((source, self.holding(&known, source, Depth::Text)?)))
             .collect();
         let reader = self.reader();
         let expected: Vec<_> = checked
@@ -227,16 +227,16 @@ impl Archive {
     pub fn forget_missing(&mut self) -> usize {
         let is_gone = |place: &Place| place.path().is_some_and(|path| matches!(path.try_exists(), Ok(false)));
         let gone: Vec<SourceId> =
-            self.known().into_iter().filter(|(place, _)| is_gone(place)).map(|(_, known)| known.id).collect();
+            self.known().iter().filter(|(place, _)| is_gone(place)).map(|(_, known)| known.id).collect();
         if !gone.is_empty() {
-            self.ask(|index| index.forget(&gone));
+            self.change(|index| index.forget(&gone));
         }
         gone.len()
     }
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.ask(|index| index.clear());
+        self.change(|index| index.clear());
     }
 
     /// Makes the index smaller and faster after much was stored.
@@ -257,7 +257,8 @@ impl Pending {
         let mut parts = Vec::new();
         each_part(&mut texts, session.records(), depth == Depth::Everything, |part| parts.push(part))?;
         let standings = standings(&session, &texts);
-        self.learned(&session, stamp, depth, Texts::Whole(parts), standings).map(Some)
+        let learned = self.learned(&session, stamp, depth, Texts::Whole(parts), standings)?;
+        Ok(Some(Learned { counts: counts::counted(&session)?, ..learned }))
     }
 
     fn read_appended(&self, reading: &ReadOptions<'_>) -> Read {
@@ -302,6 +303,8 @@ impl Pending {
             card: Card::new(&session.row()?),
             texts,
             bookmark: session.checkpoint()?.map(|checkpoint| Bookmark { checkpoint, standings }),
+            // To count what was appended needs all of the session.
+            counts: None,
         })
     }
 }

@@ -25,10 +25,10 @@ use crate::answer::{Answer, SearchOptions};
 use crate::archive::Archive;
 use crate::card::Depth;
 use crate::decide::{self, Left};
-use crate::index::{Bookmark, CutRecord, Known, Match, Place, SourceId};
+use crate::index::{Bookmark, CutRecord, Known, Match, SourceId};
 use crate::part::{is_long_output, labels, repeat};
 use crate::query::{DocumentFacts, DocumentWords, Expr, Labels, Query, suggestion};
-use crate::words::fold;
+use crate::words::Searchable;
 
 /// How many of the newest matches are ranked and grouped: more than anybody reads.
 const MATCHES: usize = 5_000;
@@ -69,7 +69,7 @@ type Scanned = scrollback::Result<Vec<Found>>;
 
 impl Archive {
     /// Searches these sessions. What the index does not know yet is read.
-    pub fn search(&mut self, query: &Query, scope: &[(SessionRow, Source)], options: SearchOptions) -> Answer {
+    pub fn search(&mut self, query: &Query, scope: &[(Box<SessionRow>, Source)], options: SearchOptions) -> Answer {
         let mut answer = Answer::default();
         let mut found = self.titles(query, scope);
         let asked: Vec<Asked<'_>> = scope
@@ -84,8 +84,7 @@ impl Archive {
         let known = self.known();
         let (mut indexed, mut unknown) = (Vec::new(), Vec::new());
         for asked in asked {
-            let known = known.get(&Place::of(asked.source));
-            match known.filter(|known| known.holds(asked.source.stamp(), Depth::Text)) {
+            match self.holding(&known, asked.source, Depth::Text) {
                 Some(known) if !query.has_regex() => indexed.push((asked, known)),
                 Some(_) | None => unknown.push(asked),
             }
@@ -112,7 +111,7 @@ impl Archive {
     }
 
     /// Sessions whose titles match, if the question asks for titles.
-    fn titles(&self, query: &Query, scope: &[(SessionRow, Source)]) -> Vec<Found> {
+    fn titles(&self, query: &Query, scope: &[(Box<SessionRow>, Source)]) -> Vec<Found> {
         if !query.wants_titles() {
             return Vec::new();
         }
@@ -285,19 +284,14 @@ impl Look<'_> {
         bytes.is_none_or(|bytes| self.may_match(bytes))
     }
 
-    fn may_match(self, mut bytes: Vec<u8>) -> bool {
+    fn may_match(self, bytes: Vec<u8>) -> bool {
         // What is compressed, or has letters written in escapes, cannot be seen.
         if bytes.first() != Some(&b'{') || has_escaped_letters(&bytes) {
             return true;
         }
-        if bytes.is_ascii() {
-            bytes.make_ascii_lowercase();
-        } else {
-            bytes = fold(&String::from_utf8_lossy(&bytes)).into_bytes();
-        }
+        let text = Searchable::new(bytes);
         let is_written_by_mask = |word: &str| self.mask.is_some_and(|mask| mask.may_write(word));
-        self.query
-            .could_match(&|word| memmem::find(&bytes, word.as_bytes()).is_some() || is_written_by_mask(word))
+        self.query.could_match(&|word| text.may_have(word) || is_written_by_mask(word))
     }
 }
 

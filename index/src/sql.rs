@@ -79,7 +79,7 @@ impl Archive {
     pub fn sql(
         &mut self,
         question: &str,
-        everything: Vec<(SessionRow, Source)>,
+        everything: Vec<(Box<SessionRow>, Source)>,
         is_in_scope: &(dyn Fn(&SessionRow) -> bool + Sync),
     ) -> Result<SqlAnswer, SqlError> {
         let mut connection = Connection::open_in_memory().map_err(invalid)?;

@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, params_from_iter};
+use scrollback::model::SessionId;
 use scrollback::session::READING_VERSION;
 
 use crate::card::{Card, Depth};
@@ -53,8 +54,18 @@ impl SqliteIndex {
     fn open_as_it_is(path: &Path, masking: u64) -> Result<SqliteIndex> {
         let mut index = SqliteIndex { connection: schema::connect(path)?, path: path.to_path_buf(), set_aside: None };
         index.add_functions().map_err(|error| index.error(error))?;
-        index.check_facts(masking)?;
+        if !index.has_facts(masking)? {
+            index.set_facts(masking)?;
+        }
         Ok(index)
+    }
+
+    /// Opens the index if there is one of this version that was made with these rules: nothing is made, forgotten or moved.
+    pub fn open_known(path: &Path, masking: u64) -> Result<Option<SqliteIndex>> {
+        let Some(connection) = schema::connect_known(path)? else { return Ok(None) };
+        let index = SqliteIndex { connection, path: path.to_path_buf(), set_aside: None };
+        index.add_functions().map_err(|error| index.error(error))?;
+        Ok(index.has_facts(masking)?.then_some(index))
     }
 
     /// What was in the place of the index and is none: it was moved here.
@@ -85,27 +96,26 @@ impl SqliteIndex {
         add("is_folded", |name, folded| fold(name) == folded)
     }
 
-    /// Forgets everything that was learned under other rules.
-    fn check_facts(&mut self, masking: u64) -> Result<()> {
-        let now = [("masking", masking as i64), ("reading", i64::from(READING_VERSION))];
+    /// Whether everything was learned under these rules.
+    fn has_facts(&self, masking: u64) -> Result<bool> {
         let read = |name: &str| {
             let sql = "select value from facts where name = ?1";
             self.connection.query_row(sql, [name], |row| row.get::<_, i64>(0)).optional()
         };
-        let known = [read("masking"), read("reading")].into_iter().collect::<rusqlite::Result<Vec<_>>>();
-        let known = known.map_err(|error| self.error(error))?;
-        if known.iter().zip(now).all(|(known, (_, now))| *known == Some(now)) {
-            return Ok(());
-        }
-        if known.iter().any(Option::is_some) {
-            self.clear()?;
-        }
+        let has = |(name, now): (&str, i64)| Ok(read(name)? == Some(now));
+        let has_all = facts(masking).into_iter().map(has).collect::<rusqlite::Result<Vec<bool>>>();
+        has_all.map(|has| !has.contains(&false)).map_err(|error| self.error(error))
+    }
+
+    /// Forgets everything that was learned under other rules.
+    fn set_facts(&mut self, masking: u64) -> Result<()> {
+        self.clear()?;
         let set = |(name, value): (&str, i64)| {
             self.connection
                 .execute("insert or replace into facts values (?1, ?2)", params![name, value])
                 .map(drop)
         };
-        now.into_iter().try_for_each(set).map_err(|error| self.error(error))
+        facts(masking).into_iter().try_for_each(set).map_err(|error| self.error(error))
     }
 
     fn error(&self, source: rusqlite::Error) -> Error {
@@ -120,7 +130,8 @@ impl SqliteIndex {
     }
 
     fn read_known(&self) -> rusqlite::Result<HashMap<Place, Known>> {
-        let mut statement = self.connection.prepare_cached("select id, place, stamp, depth, cut_bytes from sources")?;
+        let mut statement =
+            self.connection.prepare_cached("select id, place, stamp, depth, cut_bytes, session from sources")?;
         let mut rows = statement.query([])?;
         let mut known = HashMap::new();
         while let Some(row) = rows.next()? {
@@ -128,13 +139,13 @@ impl SqliteIndex {
             let Some(depth) = Depth::from_number(row.get(3)?) else { continue };
             let (id, stamp, cut_bytes) = (SourceId(row.get(0)?), row.get::<_, i64>(2)? as u64, row.get::<_, i64>(4)?);
             let cut_bytes = u64::try_from(cut_bytes).unwrap_or(0);
-            known.insert(Place(row.get(1)?), Known { id, stamp, depth, cut_bytes });
+            known.insert(Place(row.get(1)?), Known { id, session: SessionId(row.get(5)?), stamp, depth, cut_bytes });
         }
         Ok(known)
     }
 
     fn read_cards(&self) -> rusqlite::Result<Vec<StoredCard>> {
-        let mut statement = self.connection.prepare_cached("select id, card, requests from sources")?;
+        let mut statement = self.connection.prepare_cached("select source, card, requests from cards")?;
         let cards = statement.query_map([], |row| Ok((SourceId(row.get(0)?), row.get(1)?, row.get(2)?)))?;
         cards.collect()
     }
@@ -220,6 +231,11 @@ impl SqliteIndex {
     }
 }
 
+/// What decides whether something can be used that was learned before.
+fn facts(masking: u64) -> [(&'static str, i64); 2] {
+    [("masking", masking as i64), ("reading", i64::from(READING_VERSION))]
+}
+
 /// Numbers of sessions, for `json_each`.
 fn json(sources: &[SourceId]) -> String {
     serde_json::json!(sources.iter().map(|source| source.0).collect::<Vec<_>>()).to_string()
@@ -232,7 +248,7 @@ impl Index for SqliteIndex {
 
     fn cards(&self) -> Result<HashMap<SourceId, Card>> {
         let cards = self.read_cards().map_err(|error| self.error(error))?;
-        let read = |(id, card, requests): StoredCard| Some((id, Card::from_bytes(&card, &requests)?));
+        let read = |(id, card, requests): StoredCard| Some((id, Card::from_bytes(&card, requests)?));
         Ok(cards.into_par_iter().filter_map(read).collect::<Vec<_>>().into_iter().collect())
     }
 
@@ -327,7 +343,8 @@ impl Index for SqliteIndex {
     }
 
     fn optimize(&mut self) -> Result<()> {
-        let optimize = "insert into words(words) values ('optimize'); pragma wal_checkpoint(truncate);";
+        // What merging leaves empty is given back.
+        let optimize = "insert into words(words) values ('optimize'); vacuum; pragma wal_checkpoint(truncate);";
         self.connection.execute_batch(optimize).map_err(|error| self.error(error))
     }
 }

@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::{canonical_combining_class, compose, decompose_canonical, is_combining_mark};
 
@@ -81,11 +82,70 @@ pub(crate) fn fold(text: &str) -> String {
         return text.to_ascii_lowercase();
     }
     let mut folded = String::with_capacity(text.len());
-    for c in text.nfc() {
+    // The voice marks of Kana are accents too, where they join with nothing.
+    for c in text.nfc().filter(|c| !is_accent(*c)) {
         each_folded(c, |_, lower| folded.push(lower));
     }
     // An accent may have stood between two letters that compose.
     folded.nfc().collect()
+}
+
+/// Bytes of a text that can be asked for words at the speed of memory: whoever reads them would only confirm the answer.
+pub(crate) struct Searchable {
+    /// With ASCII in lower case.
+    lowered: Vec<u8>,
+    /// The pieces that folding changes otherwise, folded.
+    folded: String,
+}
+
+impl Searchable {
+    pub(crate) fn new(mut bytes: Vec<u8>) -> Searchable {
+        let folded = match bytes.is_ascii() {
+            true => String::new(),
+            false => folded_pieces(&String::from_utf8_lossy(&bytes)),
+        };
+        bytes.make_ascii_lowercase();
+        Searchable { lowered: bytes, folded }
+    }
+
+    /// Whether a folded word could be in the text: no is certain.
+    pub(crate) fn may_have(&self, word: &str) -> bool {
+        let has = |word: &str| {
+            memmem::find(&self.lowered, word.as_bytes()).is_some()
+                || memmem::find(self.folded.as_bytes(), word.as_bytes()).is_some()
+        };
+        // Vowel signs that folding joins are apart in a word.
+        has(word) || (!word.is_ascii() && has(&fold(word)))
+    }
+}
+
+/// The runs of letters in which folding changes more than the case of ASCII, folded. Of most texts that is little.
+fn folded_pieces(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let is_separator = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
+    let (mut pieces, mut at) = (String::new(), 0);
+    while let Some(next) = bytes[at..].iter().position(|byte| !byte.is_ascii()) {
+        let first = at + next;
+        let Some(c) = text[first..].chars().next() else { break };
+        at = first + c.len_utf8();
+        if stays(c) {
+            continue;
+        }
+        let start = bytes[..first].iter().rposition(is_separator).map_or(0, |before| before + 1);
+        let end = bytes[first..].iter().position(is_separator).map_or(bytes.len(), |length| first + length);
+        pieces.push_str(&fold(&text[start..end]));
+        pieces.push(' ');
+        at = end;
+    }
+    pieces
+}
+
+/// Whether folding neither changes a character nor joins it with the one before it. Says no of many more.
+fn stays(c: char) -> bool {
+    // Punctuation, arrows, boxes and emoji; Han, and Kana without marks of their own; Hangul syllables.
+    matches!(c,
+        '\u{2010}'..='\u{20CF}' | '\u{2190}'..='\u{2BFF}' | '\u{3000}'..='\u{3029}' | '\u{3041}'..='\u{3096}'
+        | '\u{30A0}'..='\u{30FF}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}' | '\u{1F000}'..='\u{1FAFF}')
 }
 
 /// Whether a character changes the one before it, so that a text is never cut between the two.

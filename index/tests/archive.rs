@@ -141,7 +141,7 @@ fn rows(archive: &mut Archive) -> Vec<SessionRow> {
         .describe(sources, listing::Depth::Whole, &|| {})
         .sessions
         .into_iter()
-        .map(|(row, _)| row)
+        .map(|(row, _)| *row)
         .collect()
 }
 

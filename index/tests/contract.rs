@@ -42,7 +42,10 @@ fn card(name: &str) -> Card {
         "titleSource": "prompt", "sizeBytes": 3,
     }))
     .unwrap();
-    Card::new(&SessionRow { named_requests: vec![(7, Usage { input: Some(3), ..Usage::default() })], ..row })
+    Card::new(&SessionRow {
+        named_requests: [(7, Usage { input: Some(3), ..Usage::default() })].into_iter().collect(),
+        ..row
+    })
 }
 
 fn part(record: u32, words: &str) -> Part {
@@ -65,7 +68,15 @@ fn part(record: u32, words: &str) -> Part {
 
 fn learned(name: &str, stamp: u64, texts: Texts) -> Learned {
     let bookmark = Some(Bookmark { checkpoint: vec![1, 2, 3], standings: vec![0, 4] });
-    Learned { place: Place::of(&source(name)), stamp, depth: Depth::Text, card: card(name), texts, bookmark }
+    Learned {
+        place: Place::of(&source(name)),
+        stamp,
+        depth: Depth::Text,
+        card: card(name),
+        texts,
+        bookmark,
+        counts: None,
+    }
 }
 
 fn id(index: &dyn Index, name: &str) -> SourceId {
@@ -166,7 +177,7 @@ fn a_session_that_grew_changes_only_what_changed(open: &Open<'_>) {
     {
         assert_eq!(found(&*index, query, &[a]), expected, "{query}");
     }
-    let known = index.known().unwrap()[&Place::of(&source("a"))];
+    let known = &index.known().unwrap()[&Place::of(&source("a"))];
     assert_eq!((known.stamp, known.cut_bytes), (11, 0));
     assert_eq!(index.digests().unwrap().len(), 3);
 }

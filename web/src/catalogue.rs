@@ -23,7 +23,7 @@ const TRACED_BYTES: u64 = 4 * 1024 * 1024;
 #[derive(Clone)]
 pub struct Entry {
     /// What is known about it.
-    pub row: SessionRow,
+    pub row: Box<SessionRow>,
     /// Where it is.
     pub source: Source,
     /// Its prompts, calls and failures in one line, if it was read.
@@ -135,7 +135,7 @@ pub struct Selection {
 }
 
 impl Selection {
-    fn select(&self, sessions: Vec<(SessionRow, Source)>) -> Vec<(SessionRow, Source)> {
+    fn select(&self, sessions: Vec<(Box<SessionRow>, Source)>) -> Vec<(Box<SessionRow>, Source)> {
         let project = self.project.clone().map_or(ProjectScope::All, ProjectScope::Of);
         let scope = Scope { project, since: self.since, until: self.until };
         let cwd = self.project.clone().unwrap_or_default();

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use scrollback::session::Source;
-use scrollback::view::listing;
 use scrollback::view::stream::{Wake, Watch, WatchBy};
 use scrollback_index::{Archive, Depth, Pending, Refreshed, Verified};
 use serde_json::json;
@@ -62,6 +61,7 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
         );
     }
     let mut archive = archive::open(places, &sources, global, ctx)?;
+    archive.look(&sources);
     if args.verify {
         return verify(&mut archive, &sources, ctx);
     }
@@ -74,11 +74,6 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     let known = sources.len() - pending.len();
     let Refreshed { read, unreadable: unread, is_stopped } = refresh(&mut archive, pending, depth, ctx);
     let forgotten = archive.forget_missing();
-    if read > 0 && !is_stopped {
-        // So that `stats` need not read them again.
-        let described = archive.describe(sources.clone(), listing::Depth::Ends, &|| {});
-        archive.count(described.sessions, &|_| true, &|| {});
-    }
     archive::warn_about_index(&mut archive, ctx)?;
     let unreadable = unreadable + unread.len();
     for error in unread {
@@ -165,6 +160,7 @@ fn watch(archive: &mut Archive, depth: Depth, ctx: &mut Ctx) -> Result<(), Failu
             return Ok(());
         }
         let sources: Vec<Source> = archive.places().sources().into_iter().flatten().collect();
+        archive.look(&sources);
         let changed: Vec<Source> = archive.changed(&sources).into_iter().cloned().collect();
         keep_all(changed.iter(), ctx)?;
         let pending = archive.pending(&sources, depth);

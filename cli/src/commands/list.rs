@@ -102,15 +102,15 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let default_limit = ctx.config.list_limit().filter(|_| !ctx.json);
     let limit = args.limit.or(default_limit).map_or(usize::MAX, NonZeroUsize::get);
     let left_out = if args.limit.is_none() { shown.len().saturating_sub(limit) } else { 0 };
-    let mut listed: Vec<(SessionRow, Source)> = below_their_parents(shown).into_iter().take(limit).collect();
+    let mut listed: Vec<(Box<SessionRow>, Source)> = below_their_parents(shown).into_iter().take(limit).collect();
     for error in found.archive.complete(&mut listed) {
         ctx.warn(&error.into())?;
     }
     archive::warn_about_index(&mut found.archive, ctx)?;
-    listing::mark_copied_requests(&mut listed.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
+    listing::mark_copied_requests(&mut listed.iter_mut().map(|(row, _)| &mut **row).collect::<Vec<_>>());
     // A whole session may have a later instant than its two ends.
     sort(&mut listed, args.sort);
-    let rows: Vec<SessionRow> = below_their_parents(listed).into_iter().map(|(row, _)| row).collect();
+    let rows: Vec<SessionRow> = below_their_parents(listed).into_iter().map(|(row, _)| *row).collect();
     if args.jsonl {
         for row in &rows {
             ctx.print_json_line(row)?;
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
 }
 
 /// Sessions come the newest first.
-fn sort(sessions: &mut [(SessionRow, Source)], order: Order) {
+fn sort(sessions: &mut [(Box<SessionRow>, Source)], order: Order) {
     match order {
         Order::Updated => {}
         Order::Started => sessions.sort_by_key(|(row, _)| Reverse(row.started)),
@@ -220,10 +220,10 @@ pub(crate) fn unsupported_note(ctx: &Ctx) -> Option<String> {
 }
 
 /// Puts each sub-agent's session below its parent, if the parent is listed.
-fn below_their_parents(sessions: Vec<(SessionRow, Source)>) -> Vec<(SessionRow, Source)> {
+fn below_their_parents(sessions: Vec<(Box<SessionRow>, Source)>) -> Vec<(Box<SessionRow>, Source)> {
     let listed: HashSet<String> = sessions.iter().map(|(row, _)| row.id.0.clone()).collect();
     let parent = |row: &SessionRow| row.parent_session.clone().filter(|parent| listed.contains(&parent.0));
-    let (mut children, mut tops) = (HashMap::<String, Vec<(SessionRow, Source)>>::new(), Vec::new());
+    let (mut children, mut tops) = (HashMap::<String, Vec<(Box<SessionRow>, Source)>>::new(), Vec::new());
     for session in sessions {
         match parent(&session.0) {
             Some(parent) => children.entry(parent.0).or_default().push(session),

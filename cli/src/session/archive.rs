@@ -15,9 +15,8 @@ use crate::redaction;
 /// user's index; and an index that cannot be used is no reason not to answer.
 pub(crate) fn open(places: Places, sources: &[Source], global: &Global, ctx: &mut Ctx) -> Result<Archive, Failure> {
     let without = Archive::new(places.clone(), ctx.now);
-    let is_indexed = !ctx.demo && global.store.is_none() && !ctx.is_not_redacting();
     // Without a session there is nothing to keep.
-    let Some(path) = path(ctx).filter(|_| is_indexed && !sources.is_empty()) else {
+    let Some(path) = path(ctx).filter(|_| is_indexed(global, ctx) && !sources.is_empty()) else {
         return Ok(without);
     };
     let mask = redaction::for_reading(ctx)?;
@@ -33,6 +32,21 @@ pub(crate) fn open(places: Places, sources: &[Source], global: &Global, ctx: &mu
             Ok(without)
         }
     }
+}
+
+/// Opens the archive with what is known already: makes no index, and does without one that cannot be used.
+pub(crate) fn open_known(places: Places, global: &Global, ctx: &Ctx) -> Archive {
+    let path = path(ctx).filter(|path| is_indexed(global, ctx) && path.is_file());
+    let opened = path.and_then(|path| {
+        let mask = redaction::for_reading(ctx).ok()?;
+        let index = SqliteIndex::open_known(&path, mask.fingerprint()).ok()??;
+        Some(Archive::with_index(places.clone(), ctx.now, Box::new(index), mask).excluding(excluded(ctx)))
+    });
+    opened.unwrap_or_else(|| Archive::new(places, ctx.now))
+}
+
+fn is_indexed(global: &Global, ctx: &Ctx) -> bool {
+    !ctx.demo && global.store.is_none() && !ctx.is_not_redacting()
 }
 
 /// The folders that the config file excludes; `~` is the home directory.

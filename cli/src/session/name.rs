@@ -1,12 +1,15 @@
 //! Finds the session and the record that an argument names, and explains why there is none.
 
+use std::cell::{LazyCell, RefCell};
+
 use scrollback::dialect;
 use scrollback::model::Error;
 use scrollback::session::{RecordRef, Session};
-use scrollback::view::find::{Location, Lookup, Match, NameError, Places, SessionName};
+use scrollback::view::find::{Location, Lookup, Match, Memory, NameError, Places, SessionName};
+use scrollback::view::listing::Depth;
 
 use super::located::Located;
-use super::scope;
+use super::{archive, scope};
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind, use_a_path};
@@ -22,7 +25,14 @@ pub(crate) struct Named {
 pub(crate) fn resolve(name: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Named, Failure> {
     let (places, scope) = (scope::places(global, ctx)?, scope::scope(global, ctx)?);
     let mut unreadable = Vec::new();
-    let resolved = name.resolve(Lookup { places: &places, scope: &scope, now: ctx.now }, &mut unreadable);
+    // A path needs none.
+    let archive = LazyCell::new(|| RefCell::new(archive::open_known(places.clone(), global, ctx)));
+    let memory = Memory {
+        ids: &|sources| archive.borrow_mut().ids(sources),
+        describe: &|sources| archive.borrow_mut().describe(sources, Depth::Ends, &|| {}),
+    };
+    let lookup = Lookup { places: &places, scope: &scope, now: ctx.now, memory: Some(memory) };
+    let resolved = name.resolve(lookup, &mut unreadable);
     for error in unreadable {
         ctx.warn(&error.into())?;
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::{Error, SessionId};
+use scrollback::model::{Error, NamedRequests, SessionId};
 use scrollback::session::Source;
 use scrollback::view::SessionRow;
 use scrollback::view::find::{Match, Places, ProjectScope, Scope, parse_time, sharing_an_id};
@@ -22,7 +22,7 @@ use crate::terminal::clean;
 /// The sessions in scope, and how many are not.
 pub(crate) struct Found {
     /// The newest first.
-    pub(crate) rows: Vec<(SessionRow, Source)>,
+    pub(crate) rows: Vec<(Box<SessionRow>, Source)>,
     /// How many belong to other projects.
     pub(crate) hidden: usize,
     /// How many files and folders could not be read; each has been reported.
@@ -43,6 +43,7 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
     let (sources, mut unreadable) = readable(places.sources(), ctx)?;
     let mut archive = archive::open(places.clone(), &sources, global, ctx)?;
     if ctx.config.is_keeping() && global.store.is_none() {
+        archive.look(&sources);
         let changed: Vec<Source> = archive.changed(&sources).into_iter().cloned().collect();
         keeping::keep_all(changed.iter(), ctx)?;
     }
@@ -70,7 +71,7 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
 /// Every session, and which of them are in scope: what one of them says can stand in another one, too.
 pub(crate) struct Everything {
     /// The newest first.
-    pub(crate) sessions: Vec<(SessionRow, Source)>,
+    pub(crate) sessions: Vec<(Box<SessionRow>, Source)>,
     pub(crate) in_scope: InScope,
     /// How many belong to other projects.
     pub(crate) hidden: usize,
@@ -106,11 +107,13 @@ pub(crate) fn everything(places: Places, scope: &Scope, global: &Global, ctx: &m
         ctx.warn(&error.into())?;
     }
     // Only a list needs them, and there are a hundred thousand of them.
-    listing.sessions.iter_mut().for_each(|(row, _)| row.named_requests = Vec::new());
-    let selected = scope.select(listing.sessions.clone(), &ctx.home.cwd);
-    let is_of_dialect = |row: &&SessionRow| dialect.is_none_or(|dialect| dialect.name() == row.dialect);
-    let in_scope = selected.sessions.iter().map(|(row, _)| row).filter(is_of_dialect).map(InScope::key).collect();
-    Ok(Everything { sessions: listing.sessions, in_scope: InScope(in_scope), hidden: selected.hidden, archive })
+    listing.sessions.iter_mut().for_each(|(row, _)| row.named_requests = NamedRequests::default());
+    let rows = listing.sessions.iter().map(|(row, _)| &**row);
+    let (is_in_scope, hidden) = scope.judge(rows.clone(), &ctx.home.cwd);
+    let is_of_dialect = |row: &SessionRow| dialect.is_none_or(|dialect| dialect.name() == row.dialect);
+    let in_scope = rows.zip(is_in_scope).filter(|(row, is_in)| *is_in && is_of_dialect(row));
+    let in_scope = InScope(in_scope.map(|(row, _)| InScope::key(row)).collect());
+    Ok(Everything { sessions: listing.sessions, in_scope, hidden, archive })
 }
 
 /// Where to look for sessions.

@@ -30,6 +30,10 @@ struct Whitespace {
 const JOINER: char = '\u{200d}';
 
 fn clean(text: &str, whitespace: Whitespace) -> Cow<'_, str> {
+    // Nearly all text is this, and a table has tens of thousands of cells.
+    if is_printable_ascii(text) {
+        return Cow::Borrowed(text);
+    }
     let suspicious = |c: char| is_active(c) || c == JOINER || is_variation_selector(c);
     if !text.chars().any(suspicious) {
         return Cow::Borrowed(text);
@@ -44,6 +48,11 @@ fn clean(text: &str, whitespace: Whitespace) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Whether a text is ASCII without control characters.
+pub(crate) fn is_printable_ascii(text: &str) -> bool {
+    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 fn push_cluster(out: &mut String, cluster: &str) {

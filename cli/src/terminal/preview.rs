@@ -9,10 +9,18 @@ const SOURCE_BYTES_PER_CHAR: usize = 64;
 
 /// The text on one line of at most `max_chars` characters; `…` marks a cut.
 pub(crate) fn one_line(source: &str, max_chars: usize) -> String {
+    if source.len() <= max_chars && is_one_line(source) {
+        return source.to_owned();
+    }
     let window = source.floor_char_boundary(max_chars.saturating_mul(SOURCE_BYTES_PER_CHAR));
     let mut line = OneLine::default();
     line.push(&source[..window]);
     line.cut(max_chars, window < source.len())
+}
+
+/// Whether a text is one line as it is: most titles are.
+fn is_one_line(text: &str) -> bool {
+    clean::is_printable_ascii(text) && text.trim().len() == text.len() && !text.contains("  ")
 }
 
 /// Text with its white space collapsed.

@@ -14,7 +14,10 @@ pub(crate) fn of(text: &str) -> usize {
 /// The text in exactly `columns` columns: cut with `…` or padded with spaces.
 pub(crate) fn fit(text: &str, columns: usize) -> String {
     if text.is_ascii() && text.len() <= columns {
-        return format!("{text:<columns$}");
+        let mut fitted = String::with_capacity(columns);
+        fitted.push_str(text);
+        fitted.extend(std::iter::repeat_n(' ', columns - text.len()));
+        return fitted;
     }
     let mut kept = plain_start(text).min(columns.saturating_sub(1));
     let mut kept_columns = kept;

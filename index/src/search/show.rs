@@ -25,7 +25,7 @@ impl Archive {
     pub(super) fn show(
         &mut self,
         query: &Query,
-        scope: &[(SessionRow, Source)],
+        scope: &[(Box<SessionRow>, Source)],
         found: Vec<Found>,
         options: SearchOptions,
         answer: &mut Answer,
@@ -61,7 +61,7 @@ impl Archive {
                 let (row, source) = &scope[*at];
                 let hits = hits(query, &reader.session(source, bookmark.as_ref())?, matches, options, &repeats)?;
                 let more = matches.len().saturating_sub(hits.len());
-                Ok(FoundSession { session: row.clone(), hits, more })
+                Ok(FoundSession { session: (**row).clone(), hits, more })
             })
             .collect();
         for session in shown {
@@ -74,7 +74,7 @@ impl Archive {
 }
 
 /// Joins copies of a part in several sessions: the session that began first has it, the others are listed.
-fn joined(found: Vec<Found>, scope: &[(SessionRow, Source)]) -> (Vec<Found>, HashMap<u64, Vec<SessionId>>) {
+fn joined(found: Vec<Found>, scope: &[(Box<SessionRow>, Source)]) -> (Vec<Found>, HashMap<u64, Vec<SessionId>>) {
     let age = |one: &Found| {
         let row = &scope[one.session].0;
         (row.started, row.id.0.clone())

@@ -33,7 +33,7 @@ impl Archive {
         &mut self,
         connection: &Connection,
         reads: &Reads,
-        mut everything: Vec<(SessionRow, Source)>,
+        mut everything: Vec<(Box<SessionRow>, Source)>,
         is_in_scope: &(dyn Fn(&SessionRow) -> bool + Sync),
     ) -> rusqlite::Result<Vec<ReadError>> {
         let reads_table = |table: &str| reads.iter().any(|(read, _)| read == table);
@@ -47,17 +47,17 @@ impl Archive {
             everything = listing.sessions;
         }
         if reads_table("sessions") {
-            sessions(connection, everything.iter().map(|(row, _)| row).filter(|row| is_in_scope(row)))?;
+            sessions(connection, everything.iter().map(|(row, _)| &**row).filter(|row| is_in_scope(row)))?;
         }
         let mut messages_of = HashMap::new();
         let reads_messages = ["messages", "parts", "tool_calls"].iter().any(|table| reads_table(table));
         if reads_messages || reads_column("usage", "message") {
-            let in_scope: Vec<(SessionRow, Source)> =
+            let in_scope: Vec<(Box<SessionRow>, Source)> =
                 everything.iter().filter(|(row, _)| is_in_scope(row)).cloned().collect();
             for some in in_scope.chunks(SESSIONS_AT_ONCE) {
                 let (places, now) = (self.places.clone(), self.now);
                 let reader = Reader { places: &places, now };
-                let read = |(row, source): &(SessionRow, Source)| {
+                let read = |(row, source): &(Box<SessionRow>, Source)| {
                     let session = reader.session(source, None)?;
                     session_rows(&session, row).map(|rows| (source.clone(), rows))
                 };
@@ -85,7 +85,7 @@ impl Archive {
     fn usage(
         &mut self,
         connection: &Connection,
-        everything: Vec<(SessionRow, Source)>,
+        everything: Vec<(Box<SessionRow>, Source)>,
         is_in_scope: &(dyn Fn(&SessionRow) -> bool + Sync),
         messages_of: &HashMap<crate::index::Place, HashMap<u32, String>>,
     ) -> rusqlite::Result<Vec<ReadError>> {

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 const APPLICATION_ID: i64 = 0x7363_726c;
 
 /// Changes with every change of the tables.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// How long a process waits for another one that writes.
 const BUSY: Duration = Duration::from_secs(10);
@@ -29,10 +29,10 @@ create table sources(
     stamp integer not null,
     depth integer not null,
     cut_bytes integer not null,
-    card blob not null,
-    requests blob not null
+    session text not null
 );
-create table names(id integer primary key, name text not null unique);
+create table cards(source integer primary key, card blob not null, requests blob not null);
+create table names(id integer primary key, name text not null);
 create table parts(
     id integer primary key,
     source integer not null,
@@ -54,11 +54,17 @@ create index cut_outputs on parts(source) where cut_bytes > 0;
 create view cut_parts as select source, record, offset, length from parts where cut_bytes > 0;
 create table bookmarks(source integer primary key, checkpoint blob not null, standings blob not null);
 create table counts(source integer primary key, stamp integer not null, counts blob not null);
-create trigger forget_counts after delete on sources begin delete from counts where source = old.id; end;
+create trigger forget_source after delete on sources begin
+    delete from cards where source = old.id;
+    delete from counts where source = old.id;
+end;
 create virtual table words using fts5(split, whole, content='', contentless_delete=1, tokenize='ascii');
 insert into words(words, rank) values ('hashsize', 67108864);
 create virtual table vocabulary using fts5vocab(words, row);
 ";
+
+/// A crash may cost what was stored last, which is read again.
+const SETTINGS: &str = "pragma synchronous = normal; pragma temp_store = memory; pragma cache_size = -65536;";
 
 /// Makes the folder of an index, for its owner only.
 pub(super) fn make_folder(path: &Path) -> Result<()> {
@@ -78,12 +84,28 @@ pub(super) fn connect(path: &Path) -> Result<Connection> {
     prepare(&connection, path).map(|()| connection)
 }
 
+/// Opens the index if it is there and of this version.
+pub(super) fn connect_known(path: &Path) -> Result<Option<Connection>> {
+    let open = || {
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        connection.execute_batch(SETTINGS)?;
+        let number = |pragma: &str| connection.query_row(&format!("pragma {pragma}"), [], |row| row.get::<_, i64>(0));
+        let is_ours = number("application_id")? == APPLICATION_ID && number("user_version")? == VERSION;
+        rusqlite::Result::Ok(is_ours.then_some(connection))
+    };
+    open().map_err(|source| Error::Database { path: path.to_path_buf(), source })
+}
+
 fn prepare(connection: &Connection, path: &Path) -> Result<()> {
     let database = |source| Error::Database { path: path.to_path_buf(), source };
     let number = |pragma: &str| connection.query_row(&format!("pragma {pragma}"), [], |row| row.get::<_, i64>(0));
     // Readers do not wait for a writer. Where memory cannot be shared (network file systems), SQLite keeps its other way.
     connection
-        .execute_batch("pragma journal_mode = wal; pragma synchronous = normal; pragma temp_store = memory; pragma cache_size = -65536;")
+        .execute_batch("pragma journal_mode = wal;")
+        .and_then(|()| connection.execute_batch(SETTINGS))
         .map_err(database)?;
     match (number("application_id").map_err(database)?, number("user_version").map_err(database)?) {
         (APPLICATION_ID, VERSION) => Ok(()),

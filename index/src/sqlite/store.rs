@@ -42,7 +42,7 @@ fn store_session(
     transaction: &Transaction<'_>,
     learned: Learned,
 ) -> rusqlite::Result<impl Iterator<Item = (SourceId, Part)> + use<>> {
-    let Learned { place, stamp, depth, card, texts, bookmark } = learned;
+    let Learned { place, stamp, depth, card, texts, bookmark, counts } = learned;
     let before = Before::of(transaction, &place.0)?;
     let kept_cut_bytes = match (&texts, &before) {
         (Texts::Grown(growth), Some(before)) if before.stamp == growth.since => {
@@ -65,23 +65,28 @@ fn store_session(
     let mut source = before.as_ref().map_or(SourceId(0), |before| before.id);
     if let Some(kept) = kept_cut_bytes {
         let cut_bytes = kept + parts.iter().map(|part| part.cut_bytes as i64).sum::<i64>();
+        let session = card.session();
         let (card, requests) =
             card.to_bytes().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        let values = params![place.0, stamp as i64, depth as i64, cut_bytes, card, requests];
+        let values = params![place.0, stamp as i64, depth as i64, cut_bytes, session.as_str()];
         match before {
             Some(_) => {
-                let sql = "update sources set stamp = ?2, depth = ?3, cut_bytes = ?4, card = ?5, requests = ?6
-                    where place = ?1";
+                let sql = "update sources set stamp = ?2, depth = ?3, cut_bytes = ?4, session = ?5 where place = ?1";
                 transaction.prepare_cached(sql)?.execute(values)?;
             }
             None => {
-                let sql = "insert into sources(place, stamp, depth, cut_bytes, card, requests)
-                    values (?1, ?2, ?3, ?4, ?5, ?6)";
+                let sql = "insert into sources(place, stamp, depth, cut_bytes, session) values (?1, ?2, ?3, ?4, ?5)";
                 transaction.prepare_cached(sql)?.execute(values)?;
                 source = SourceId(transaction.last_insert_rowid());
             }
         }
+        let sql = "insert or replace into cards values (?1, ?2, ?3)";
+        transaction.prepare_cached(sql)?.execute(params![source.0, card, requests])?;
         store_bookmark(transaction, source, bookmark)?;
+        if let Some(bytes) = counts {
+            let sql = "insert or replace into counts values (?1, ?2, ?3)";
+            transaction.prepare_cached(sql)?.execute(params![source.0, stamp as i64, bytes])?;
+        }
     }
     Ok(parts.into_iter().map(move |part| (source, part)))
 }

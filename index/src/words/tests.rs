@@ -126,6 +126,16 @@ proptest! {
         prop_assert_eq!(words(&text), words(&text.nfd().collect::<String>()));
         prop_assert_eq!(fold(&fold(&text)), fold(&text));
     }
+
+    #[test]
+    fn bytes_that_are_looked_at_have_every_word_of_their_text(text in any_text()) {
+        let searchable = Searchable::new(text.clone().into_bytes());
+        each_word(&text, |word| assert!(searchable.may_have(word.text), "{word:?}"));
+        if !text.is_ascii() {
+            let searchable = Searchable::new(format!("{text} plain").into_bytes());
+            assert!(searchable.may_have("plain") && !searchable.may_have("nowhere else"));
+        }
+    }
 }
 
 /// Any text, and text of the pieces that matter here.

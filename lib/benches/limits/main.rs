@@ -146,7 +146,7 @@ fn spans_of_list(home: &Path) -> Vec<Spans> {
         listing.sessions.into_iter().partition(|(row, _)| row.parent_session.is_none());
     places.complete(&mut listed, jiff::Timestamp::MAX);
     let spans = |searched: u64| {
-        move |(row, source): (SessionRow, Source)| match row.record_count {
+        move |(row, source): (Box<SessionRow>, Source)| match row.record_count {
             Some(_) => Spans { path: source.path, begin: row.size_bytes, end: 0 },
             None => Spans { path: source.path, begin: WINDOW, end: searched.min(row.size_bytes) },
         }

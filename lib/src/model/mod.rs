@@ -22,6 +22,7 @@ pub(crate) use named_enum;
 
 pub(crate) mod record;
 pub(crate) mod message;
+pub(crate) mod named_requests;
 pub(crate) mod issue;
 pub(crate) mod loss;
 pub(crate) mod error;
@@ -52,6 +53,7 @@ pub use message::{
     SourceDocumentPart, SourceUrlPart, SteeringPart, StreamState, TextPart, ToolKind, ToolPart, ToolState, UnknownSdk,
     model_messages, objection, takes,
 };
+pub use named_requests::NamedRequests;
 pub use project_path::ProjectPath;
 pub use record::{
     After, Before, Body, Compaction, Content, Context, Cost, Display, FileState, Kind, Outcome, RecordId, Restore,

@@ -1,5 +1,7 @@
 //! Files whose content is a secret as a whole, whatever is in it.
 
+use std::sync::LazyLock;
+
 use aho_corasick::{AhoCorasick, packed};
 use memchr::memmem;
 use regex::Regex;
@@ -33,9 +35,26 @@ const MAX_PATH_BYTES: usize = 4096;
 /// Which files are secrets as a whole.
 #[derive(Clone, Debug)]
 pub(super) struct Files {
+    /// The user's own.
+    users: Option<Users>,
+}
+
+#[derive(Clone, Debug)]
+struct Users {
+    pattern: Regex,
+    hints: Hints,
+}
+
+/// Our own, compiled when the first file is judged: most runs of the program judge none.
+static OURS: LazyLock<Option<Ours>> = LazyLock::new(|| {
+    let (sensitive, open) = (compile(SENSITIVE).ok()?, compile(OPEN).ok()?);
+    Some(Ours { sensitive, open, hints: Hints::of(SENSITIVE.iter().copied()) })
+});
+
+#[derive(Debug)]
+struct Ours {
     sensitive: Regex,
     open: Regex,
-    users: Option<Regex>,
     hints: Hints,
 }
 
@@ -56,29 +75,21 @@ impl Files {
             let why = "only `*`, `**` and `?` stand for other characters".to_owned();
             return Err(RuleError::Glob { globs: glob.clone(), why });
         }
-        let compile = |globs: &mut dyn Iterator<Item = &str>| {
-            let alternatives: Vec<String> = globs.map(pattern).collect();
-            let whole = format!("(?i)(?:^|/)(?:{})$", alternatives.join("|"));
-            Regex::new(&whole)
-                .map_err(|error| RuleError::Glob { globs: alternatives.join(" "), why: error.to_string() })
-        };
-        let users = match globs {
-            [] => None,
-            globs => Some(compile(&mut globs.iter().map(String::as_str))?),
-        };
-        let ours = compile(&mut SENSITIVE.iter().copied())?;
-        let hints: Option<Vec<&str>> =
-            SENSITIVE.iter().copied().chain(globs.iter().map(String::as_str)).map(hint).collect();
-        let hints = hints.map_or(Hints::Anything, Hints::new);
-        Ok(Files { sensitive: ours, open: compile(&mut OPEN.iter().copied())?, users, hints })
+        if globs.is_empty() {
+            return Ok(Files { users: None });
+        }
+        let globs: Vec<&str> = globs.iter().map(String::as_str).collect();
+        let hints = Hints::of(SENSITIVE.iter().copied().chain(globs.iter().copied()));
+        Ok(Files { users: Some(Users { pattern: compile(&globs)?, hints }) })
     }
 
     /// Whether a text could have the path of such a file in it: most have not, and this is fast.
     pub(super) fn may_be_named_in(&self, text: &[u8]) -> bool {
-        let has_hint = match &self.hints {
-            Hints::Packed(hints) => hints.find(text).is_some(),
-            Hints::OneByOne(hints) => hints.is_match(text),
-            Hints::Anything => true,
+        let ours = || OURS.as_ref().map(|ours| &ours.hints);
+        let has_hint = match self.users.as_ref().map(|users| &users.hints).or_else(ours) {
+            Some(Hints::Packed(hints)) => hints.find(text).is_some(),
+            Some(Hints::OneByOne(hints)) => hints.is_match(text),
+            Some(Hints::Anything) | None => true,
         };
         has_hint || has_quotes_in_word(text)
     }
@@ -88,9 +99,16 @@ impl Files {
             return false;
         }
         let path = path.trim().trim_matches(['"', '\'', '`']).replace('\\', "/");
-        let is_users = self.users.as_ref().is_some_and(|users| users.is_match(&path));
-        is_users || self.sensitive.is_match(&path) && !self.open.is_match(&path)
+        let is_users = self.users.as_ref().is_some_and(|users| users.pattern.is_match(&path));
+        let is_ours = |ours: &Ours| ours.sensitive.is_match(&path) && !ours.open.is_match(&path);
+        is_users || OURS.as_ref().is_some_and(is_ours)
     }
+}
+
+fn compile(globs: &[&str]) -> Result<Regex, RuleError> {
+    let alternatives: Vec<String> = globs.iter().copied().map(pattern).collect();
+    let whole = format!("(?i)(?:^|/)(?:{})$", alternatives.join("|"));
+    Regex::new(&whole).map_err(|error| RuleError::Glob { globs: alternatives.join(" "), why: error.to_string() })
 }
 
 /// Whether two quotes are in the middle of a word, as in `cat .en""v`; they may be escaped for JSON.
@@ -103,6 +121,10 @@ pub(super) fn has_quotes_in_word(text: &[u8]) -> bool {
 }
 
 impl Hints {
+    fn of<'g>(globs: impl Iterator<Item = &'g str>) -> Hints {
+        globs.map(hint).collect::<Option<Vec<&str>>>().map_or(Hints::Anything, Hints::new)
+    }
+
     fn new(mut hints: Vec<&str>) -> Hints {
         // The few that people write in capitals.
         hints.extend([".ENV", ".PEM", ".KEY", "Credentials", "CREDENTIALS", "Secrets", "SECRETS", "Kubeconfig"]);

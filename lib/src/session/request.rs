@@ -6,6 +6,7 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::dialect::RepeatedId;
 use crate::model::issue::IssueKind;
+use crate::model::named_requests::NamedRequests;
 use crate::model::record::{Cost, Usage};
 use crate::session::tree::NodeIx;
 use crate::session::tree::skeleton::{Entry, Flags};
@@ -42,7 +43,7 @@ pub(crate) struct UsageTally {
     /// Of those in records that are marked as copies of another session's.
     pub(crate) copied: Option<Usage>,
     /// The hash of the name of each other request that has one, and its tokens.
-    pub(crate) named: Vec<(u64, Usage)>,
+    pub(crate) named: NamedRequests,
 }
 
 impl Request<'_> {

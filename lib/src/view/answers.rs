@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::model::issue::Issue;
 use crate::model::message::Message;
+use crate::model::named_requests::NamedRequests;
 use crate::model::record::{Kind, RecordId, SessionId, Speaker, TitleSource, Usage};
 use crate::session::{HeadKind, State};
 use crate::view::profile::Verdict;
@@ -94,7 +95,7 @@ pub struct SessionRow {
     /// How many issues there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue_count: Option<u64>,
-    /// Its working directory, as it was recorded. Not part of the JSON.
+    /// Its working directory, as it was recorded; none if a secret in it is masked. Not part of the JSON.
     #[serde(skip)]
     pub cwd: Option<String>,
     /// Summaries of other sessions in its file: the last record of each session, and the text. Not part of the JSON.
@@ -102,7 +103,7 @@ pub struct SessionRow {
     pub summaries: Vec<(String, String)>,
     /// Requests that a copy of the session has under the same name: the name's hash, and the tokens. Not part of the JSON.
     #[serde(skip)]
-    pub named_requests: Vec<(u64, Usage)>,
+    pub named_requests: NamedRequests,
 }
 
 /// One branch of a session as messages: all of them, or a page.

@@ -139,7 +139,7 @@ pub enum EventKind {
 #[derive(Debug, Clone)]
 pub struct CountedSession {
     /// The session.
-    pub row: SessionRow,
+    pub row: Box<SessionRow>,
     /// What it can add.
     pub counts: SessionCounts,
     /// Whether it is asked for. One that is not can still have the elected occurrence of a fact.

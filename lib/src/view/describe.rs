@@ -96,6 +96,7 @@ impl Session {
                 [&mut row.project, &mut row.git_branch, &mut row.platform, &mut row.user_type, &mut row.agent_version];
             let texts = texts.into_iter().flatten().chain([&mut row.path]).chain(&mut row.models);
             texts.for_each(|text| *text = self.shown(text));
+            row.cwd.take_if(|cwd| self.shown(cwd) != *cwd);
         }
         Ok(row)
     }

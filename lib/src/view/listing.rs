@@ -191,20 +191,24 @@ pub fn newest_first_order(a: &SessionRow, b: &SessionRow) -> std::cmp::Ordering 
 
 /// Counts each request of these sessions once: a copy of a session that has no mark, as those of Claude Code's
 /// `--fork-session`, repeats the names of its requests. A fork has not made those of the session that it names as its origin;
-/// of all others, the session that was updated first has made them.
+/// of all others, the session that started first has made them, then the one with the smaller id, as in a count.
 pub fn mark_copied_requests(rows: &mut [&mut SessionRow]) {
-    rows.sort_by(|a, b| newest_first_order(b, a));
+    let age = |row: &SessionRow| (row.started.is_none(), row.started);
+    rows.sort_by(|a, b| age(a).cmp(&age(b)).then_with(|| (a.id.as_str(), &a.path).cmp(&(b.id.as_str(), &b.path))));
     let origins: HashSet<SessionId> = rows.iter().filter_map(|row| row.forked_from.clone()).collect();
-    let names = |row: &SessionRow| row.named_requests.iter().map(|(name, _)| *name).collect::<HashSet<u64>>();
+    let names = |row: &SessionRow| row.named_requests.names().collect::<HashSet<u64>>();
     let origins = rows.iter().filter(|row| origins.contains(&row.id)).map(|row| (row.id.clone(), names(row)));
     let origins: HashMap<SessionId, HashSet<u64>> = origins.collect();
     let mut known: HashSet<u64> = HashSet::new();
     for row in rows {
-        let requests = std::mem::take(&mut row.named_requests).into_iter();
+        let requests = std::mem::take(&mut row.named_requests);
         let of_origin = row.forked_from.as_ref().and_then(|origin| origins.get(origin));
         let is_copied = |name: &u64| of_origin.is_some_and(|names| names.contains(name));
-        let repeated = requests.filter(|(name, _)| is_copied(name) || !known.insert(*name));
-        row.copied_usage = Usage::sum(row.copied_usage.into_iter().chain(repeated.map(|(_, usage)| usage)));
+        let repeated: Vec<bool> = requests.names().map(|name| is_copied(&name) || !known.insert(name)).collect();
+        if repeated.contains(&true) {
+            let repeated = requests.usages().zip(repeated).filter(|(_, is_repeated)| *is_repeated);
+            row.copied_usage = Usage::sum(row.copied_usage.into_iter().chain(repeated.map(|(usage, _)| usage)));
+        }
     }
 }
 
@@ -222,6 +226,7 @@ fn grow(size: u64, read: impl Fn(u64) -> Result<Session>, enough: impl Fn(&Sessi
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
     use serde_json::json;
 
     use super::*;
@@ -263,23 +268,23 @@ mod tests {
     }
 
     #[test]
-    fn a_request_counts_in_the_session_that_was_updated_first() {
+    fn a_request_counts_in_the_session_that_started_first() {
         let usage = |output| Usage { output: Some(output), ..Usage::default() };
-        let mut rows = [from_ends("copy", 9, 1), from_ends("original", 8, 1)];
-        rows[0].named_requests = vec![(1, usage(5)), (2, usage(7))];
-        rows[1].named_requests = vec![(1, usage(5))];
+        let started = |path: &str, hour: i64| SessionRow {
+            started: Some(Timestamp::from_second(hour * 3600).unwrap()),
+            ..from_ends(path, 9, 1)
+        };
+        let mut rows = [started("a copy", 9), started("original", 8)];
+        rows[0].named_requests = [(1, usage(5)), (2, usage(7))].into_iter().collect();
+        rows[1].named_requests = [(1, usage(5))].into_iter().collect();
         mark_copied_requests(&mut rows.iter_mut().collect::<Vec<_>>());
         assert_eq!(rows.map(|row| row.copied_usage), [Some(usage(5)), None]);
         for hour in [7, 8, 9] {
-            let mut rows = [from_ends("a fork", 8, 1), from_ends("z original", hour, 1)];
+            let mut rows = [started("a fork", 8), started("z original", hour)];
             rows[0].forked_from = Some(SessionId::from("z original"));
-            rows.iter_mut().for_each(|row| row.named_requests = vec![(1, usage(5))]);
+            rows.iter_mut().for_each(|row| row.named_requests = [(1, usage(5))].into_iter().collect());
             mark_copied_requests(&mut rows.iter_mut().collect::<Vec<_>>());
-            assert_eq!(
-                rows.map(|row| row.copied_usage),
-                [Some(usage(5)), None],
-                "the original went on until {hour}:00"
-            );
+            assert_eq!(rows.map(|row| row.copied_usage), [Some(usage(5)), None], "the original started at {hour}:00");
         }
     }
 }

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use scrollback::model::Home;
 use scrollback::session::{ReadOptions, Source};
 use scrollback::view::SessionRow;
-use scrollback::view::find::{Location, Lookup, NameError, Named, Places, ProjectScope, Scope, SessionName};
+use scrollback::view::find::{Location, Lookup, Memory, NameError, Named, Places, ProjectScope, Scope, SessionName};
 use scrollback::view::listing::Depth;
 use scrollback::view::stream::Following;
 
@@ -55,8 +55,18 @@ impl TestHome {
 
     fn resolve(&self, name: &str) -> Result<Named, NameError> {
         let (places, mut unreadable) = (self.places(), Vec::new());
-        let lookup = Lookup { places: &places, scope: &Scope::EVERYTHING, now: self.now() };
-        let named = name.parse::<SessionName>().unwrap().resolve(lookup, &mut unreadable);
+        let lookup = Lookup { places: &places, scope: &Scope::EVERYTHING, now: self.now(), memory: None };
+        let typed = name.parse::<SessionName>().unwrap();
+        let named = typed.resolve(lookup, &mut unreadable);
+        let memory = Memory {
+            ids: &|sources| {
+                let id = |source: &Source| places.describe(vec![source.clone()], self.now(), Depth::Whole, &|| {});
+                sources.iter().map(|source| Some(id(source).sessions.first()?.0.id.clone())).collect()
+            },
+            describe: &|sources| places.describe(sources, self.now(), Depth::Whole, &|| {}),
+        };
+        let remembered = typed.resolve(Lookup { memory: Some(memory), ..lookup }, &mut unreadable);
+        assert_eq!(format!("{remembered:?}"), format!("{named:?}"), "{name}: as it is remembered");
         assert!(unreadable.is_empty(), "{unreadable:?}");
         named
     }
@@ -126,7 +136,7 @@ fn the_newest_is_counted_in_scope() {
     assert_eq!((home.file("@").0, home.file("@~1").0), (newest, tide.clone()));
     let (places, mut unreadable) = (home.places(), Vec::new());
     let scope = Scope { project: ProjectScope::Of("/gone/tide".into()), ..Scope::EVERYTHING };
-    let lookup = Lookup { places: &places, scope: &scope, now: home.now() };
+    let lookup = Lookup { places: &places, scope: &scope, now: home.now(), memory: None };
     let mut newest = |name: &str| name.parse::<SessionName>().unwrap().resolve(lookup, &mut unreadable);
     assert!(matches!(newest("@").unwrap().location, Location::Source(source) if source.path == tide));
     assert!(matches!(newest("@~1"), Err(NameError::TooFew { count: 1, hidden: 1, .. })));
@@ -190,7 +200,7 @@ fn a_list_is_completed_with_counts_of_most_sessions_and_titles_of_all() {
     let places = home.places();
     let sources = places.sources().into_iter().map(Result::unwrap).collect();
     let mut sessions = places.describe(sources, home.now(), Depth::Ends, &|| {}).sessions;
-    let told = |sessions: &[(SessionRow, Source)]| {
+    let told = |sessions: &[(Box<SessionRow>, Source)]| {
         let rows = sessions.iter().map(|(row, _)| (row.id.to_string(), row.title == "The tide", row.message_count));
         rows.collect::<Vec<_>>()
     };

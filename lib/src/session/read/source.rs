@@ -227,7 +227,7 @@ impl Source {
         regular_file::stamp(&log, &mut stamp);
         let companions = self.layout.companions.iter().map(|name| self.path.with_file_name(name));
         let further = self.earlier.iter().chain(&self.copies).cloned();
-        for path in companions.chain(self.sidecar()).chain(further) {
+        for path in companions.chain(self.named_sidecar()).chain(further) {
             if let Ok(metadata) = fs::metadata(&path) {
                 stamp.update(path.as_os_str().as_encoded_bytes());
                 regular_file::stamp(&metadata, &mut stamp);
@@ -257,9 +257,13 @@ impl Source {
 
     /// The file beside the log with facts about the session, if anything has its name.
     pub(crate) fn sidecar(&self) -> Option<PathBuf> {
+        self.named_sidecar().filter(|path| regular_file::is_there(path))
+    }
+
+    /// What that file would be called.
+    fn named_sidecar(&self) -> Option<PathBuf> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
-        let beside = |name: &str| self.path.with_file_name(name.replace('*', &stem));
-        self.layout.sidecar.map(beside).filter(|path| regular_file::is_there(path))
+        self.layout.sidecar.map(|name| self.path.with_file_name(name.replace('*', &stem)))
     }
 
     /// The log that a row of a database refers to; the path itself if there is no readable log.

@@ -28,7 +28,7 @@ fn claude(id: &str, lines: &[Value]) -> CountedSession {
     }
     let session = Session::from_bytes(dialect::named("claude-code").unwrap(), log, &ReadOptions::plain(now()));
     let (row, counts) = (session.row().unwrap(), SessionCounts::of(&session).unwrap());
-    CountedSession { row: SessionRow { path: format!("/{id}"), ..row }, counts, is_in_scope: true }
+    CountedSession { row: Box::new(SessionRow { path: format!("/{id}"), ..row }), counts, is_in_scope: true }
 }
 
 fn prompt(clock: &str, text: &str) -> Value {

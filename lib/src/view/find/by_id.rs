@@ -1,7 +1,7 @@
 //! A session by its id or a prefix of it, as far as possible from the names of files.
 //!
 //! Most agents name a session's file after the session. So the files are opened whose names match, and those of dialects whose
-//! file names have no id. Only when none of them has a matching id, the other files are opened, each just far enough to show its id.
+//! file names have no id, unless their ids are remembered. Only when none of them has a matching id, the other files are opened, each just far enough to show its id.
 //! The session that was found may have a copy under any name: the beginnings of the other files are searched for its id.
 
 use std::collections::BTreeMap;
@@ -34,6 +34,12 @@ pub(super) struct Found {
     pub(super) is_whole_name: bool,
 }
 
+/// A session that may be the one, with its id if somebody remembers it.
+pub(super) struct Candidate {
+    pub(super) source: Source,
+    pub(super) id: Option<SessionId>,
+}
+
 /// A session whose id is known.
 struct Identified {
     source: Source,
@@ -54,9 +60,16 @@ pub(super) fn find(
     unreadable: &mut Vec<Error>,
 ) -> std::result::Result<Found, NameError> {
     let wanted = Wanted::parse(typed, name);
-    let sources = readable(lookup.places.sources(), unreadable);
-    let (likely, others): (Vec<Source>, Vec<Source>) = sources.into_iter().partition(|source| wanted.may_be(source));
-    let identify = |sources, unreadable: &mut Vec<Error>| identify(sources, &|source| lookup.id(source), unreadable);
+    let candidates = lookup.remembered(readable(lookup.places.sources(), unreadable));
+    let (likely, others): (Vec<_>, Vec<_>) =
+        candidates.into_iter().partition(|candidate| wanted.may_be(&candidate.source));
+    let Lookup { places, now, .. } = lookup;
+    // From as little of its file as shows it.
+    let id = |source: &Source| {
+        let find = places.finder(source);
+        listing::id(source, &ReadOptions { find: &find, ..ReadOptions::plain(now) })
+    };
+    let identify = |candidates, unreadable: &mut Vec<Error>| identify(candidates, &id, unreadable);
     let mut known = identify(likely, unreadable);
     let mut matches = wanted.by_ids(&known);
     if let Some(first) = matches.only_id(&known) {
@@ -78,7 +91,8 @@ pub(super) fn find(
 /// The sessions with exactly this id. Files that could not be read are added to `unreadable`.
 pub(crate) fn with_id(sources: Vec<Source>, session: &str, now: Timestamp, unreadable: &mut Vec<Error>) -> Vec<Source> {
     let id = |source: &Source| listing::id(source, &ReadOptions::plain(now));
-    let identified = identify(mentioning(sources, session, true), &id, unreadable);
+    let candidates = sources.into_iter().map(|source| Candidate { source, id: None }).collect();
+    let identified = identify(mentioning(candidates, session, true), &id, unreadable);
     let found = distinct(&positions(&identified, |one| one.id.as_str() == session), &identified);
     found.into_iter().map(|at| identified[at].source.clone()).collect()
 }
@@ -197,17 +211,20 @@ fn positions(sessions: &[Identified], is_match: impl Fn(&Identified) -> bool) ->
     (0..sessions.len()).filter(|at| is_match(&sessions[*at])).collect()
 }
 
-/// The sources that may be of a session: the id is in the file's name or near its beginning, or cannot be seen without reading it.
-fn mentioning(sources: Vec<Source>, id: &str, with_unreadable: bool) -> Vec<Source> {
+/// What may be of a session: the id is remembered, in the file's name or near its beginning, or cannot be seen without reading it.
+fn mentioning(candidates: Vec<Candidate>, id: &str, with_unreadable: bool) -> Vec<Candidate> {
     let finder = memmem::Finder::new(id);
-    let may_be = |source: &Source| {
+    let may_be = |Candidate { source, id: remembered }: &Candidate| {
+        if let Some(remembered) = remembered {
+            return remembered.as_str() == id;
+        }
         let is_opaque = !source.dialect.traits().has_ids_in_names || source.key.is_some();
         is_opaque
             || file_names(source).iter().any(|name| name == id)
             || head_of(&source.path, SEARCHED_BYTES).map_or(with_unreadable, |head| finder.find(&head).is_some())
     };
-    let kept: Vec<bool> = sources.par_iter().map(may_be).collect();
-    sources.into_iter().zip(kept).filter_map(|(source, kept)| kept.then_some(source)).collect()
+    let kept: Vec<bool> = candidates.par_iter().map(may_be).collect();
+    candidates.into_iter().zip(kept).filter_map(|(candidate, kept)| kept.then_some(candidate)).collect()
 }
 
 /// Leaves out what belongs to another one of these: the same file by a link, the compressed copy of a log, a row that refers to a
@@ -260,13 +277,14 @@ fn real_place(source: &Source) -> RealPlace {
 }
 
 fn identify(
-    sources: Vec<Source>,
+    candidates: Vec<Candidate>,
     id: &(dyn Fn(&Source) -> Result<SessionId> + Sync),
     unreadable: &mut Vec<Error>,
 ) -> Vec<Identified> {
-    let ids: Vec<Result<SessionId>> = sources.par_iter().map(id).collect();
+    let read = |candidate: &Candidate| candidate.id.clone().map_or_else(|| id(&candidate.source), Ok);
+    let ids: Vec<Result<SessionId>> = candidates.par_iter().map(read).collect();
     let mut identified = Vec::with_capacity(ids.len());
-    for (id, source) in ids.into_iter().zip(sources) {
+    for (id, Candidate { source, .. }) in ids.into_iter().zip(candidates) {
         match id {
             Ok(id) => identified.push(Identified { source, id }),
             Err(error) => unreadable.push(error),

@@ -13,7 +13,7 @@ mod scope;
 mod unsupported;
 
 pub use by_id::sharing_an_id;
-pub use name::{Location, Lookup, Match, NameError, Named, SessionName};
+pub use name::{Location, Lookup, Match, Memory, NameError, Named, SessionName};
 pub use places::{Listing, Places};
 pub use scope::{InScope, ProjectScope, Scope, parse_time};
 pub use unsupported::{Unsupported, unsupported};

@@ -6,13 +6,13 @@ use std::str::FromStr;
 
 use jiff::Timestamp;
 
-use super::{Places, Scope, by_id, path};
+use super::by_id::Candidate;
+use super::{Listing, Places, Scope, by_id, path};
 use crate::dialect::{self, Dialect};
 use crate::model::error::Error;
 use crate::model::record::SessionId;
-use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
-use crate::view::listing::{self, Depth};
+use crate::view::listing::Depth;
 
 /// The name of a session as it was typed.
 ///
@@ -36,13 +36,25 @@ pub struct Lookup<'a> {
     pub scope: &'a Scope,
     /// The clock.
     pub now: Timestamp,
+    /// What somebody remembers of the sessions.
+    pub memory: Option<Memory<'a>>,
+}
+
+/// What is remembered of sessions, so that their files need not be opened.
+#[derive(Clone, Copy)]
+pub struct Memory<'a> {
+    /// The ids of those sessions whose files are as they were.
+    pub ids: &'a dyn Fn(&[Source]) -> Vec<Option<SessionId>>,
+    /// Descriptions of [`Depth::Ends`].
+    pub describe: &'a dyn Fn(Vec<Source>) -> Listing,
 }
 
 impl Lookup<'_> {
-    /// A session's id, from as little of its file as shows it.
-    pub(super) fn id(&self, source: &Source) -> crate::model::error::Result<SessionId> {
-        let find = self.places.finder(source);
-        listing::id(source, &ReadOptions { find: &find, ..ReadOptions::plain(self.now) })
+    /// Sessions with the ids that are remembered.
+    pub(super) fn remembered(&self, sources: Vec<Source>) -> Vec<Candidate> {
+        let ids = self.memory.map(|memory| (memory.ids)(&sources)).unwrap_or_default();
+        let ids = ids.into_iter().chain(std::iter::repeat(None));
+        sources.into_iter().zip(ids).map(|(source, id)| Candidate { source, id }).collect()
     }
 }
 
@@ -242,7 +254,10 @@ fn steps_back(text: &str) -> Option<usize> {
 /// The newest session in scope that is not a sub-agent's, or one before it.
 fn newest(back: usize, lookup: Lookup<'_>, unreadable: &mut Vec<Error>) -> Result<Source, NameError> {
     let sources = by_id::readable(lookup.places.sources(), unreadable);
-    let mut listing = lookup.places.describe(sources, lookup.now, Depth::Ends, &|| {});
+    let mut listing = match lookup.memory {
+        Some(memory) => (memory.describe)(sources),
+        None => lookup.places.describe(sources, lookup.now, Depth::Ends, &|| {}),
+    };
     unreadable.append(&mut listing.unreadable);
     let found = lookup.scope.select(listing.sessions, &lookup.places.home.cwd);
     let mut sources: Vec<Source> = Vec::new();

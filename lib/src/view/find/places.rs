@@ -38,7 +38,7 @@ pub struct Places {
 /// Sessions with their descriptions, and what could not be read.
 pub struct Listing {
     /// The newest first.
-    pub sessions: Vec<(SessionRow, Source)>,
+    pub sessions: Vec<(Box<SessionRow>, Source)>,
     /// Folders and files that could not be read.
     pub unreadable: Vec<Error>,
 }
@@ -136,7 +136,7 @@ impl Places {
         on_described: &(dyn Fn() + Sync),
     ) -> Listing {
         let (mut sessions, unreadable) = self.rows(sources, now, depth, on_described);
-        listing::entitle(&mut sessions.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
+        listing::entitle(&mut sessions.iter_mut().map(|(row, _)| &mut **row).collect::<Vec<_>>());
         sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
         Listing { sessions, unreadable }
     }
@@ -148,7 +148,7 @@ impl Places {
         now: Timestamp,
         depth: Depth,
         on_described: &(dyn Fn() + Sync),
-    ) -> (Vec<(SessionRow, Source)>, Vec<Error>) {
+    ) -> (Vec<(Box<SessionRow>, Source)>, Vec<Error>) {
         let projects = Projects::default();
         let describe = |source: &Source| {
             let row = self.row(source, &projects, now, depth);
@@ -159,7 +159,7 @@ impl Places {
         let (mut sessions, mut unreadable) = (Vec::new(), Vec::new());
         for (row, source) in rows.into_iter().zip(sources) {
             match row {
-                Ok(row) => sessions.push((row, source)),
+                Ok(row) => sessions.push((Box::new(row), source)),
                 Err(error) => unreadable.push(error),
             }
         }
@@ -169,11 +169,11 @@ impl Places {
     /// Completes descriptions that were made of [`Depth::Ends`]: reads the newest sessions whole, as far as
     /// [`listing::WHOLE_SESSION_BYTES`] and [`listing::WHOLE_LIST_BYTES`] allow, and searches the others for their titles.
     /// Those that cannot be read keep their descriptions. They are in the order of a list again.
-    pub fn complete(&self, sessions: &mut [(SessionRow, Source)], now: Timestamp) -> Vec<Error> {
-        let affordable = listing::affordable(&sessions.iter().map(|(row, _)| row).collect::<Vec<_>>());
+    pub fn complete(&self, sessions: &mut [(Box<SessionRow>, Source)], now: Timestamp) -> Vec<Error> {
+        let affordable = listing::affordable(&sessions.iter().map(|(row, _)| &**row).collect::<Vec<_>>());
         let affordable: HashSet<usize> = affordable.into_iter().collect();
         let projects = Projects::default();
-        let complete = |(at, (row, source)): (usize, &mut (SessionRow, Source))| match affordable.contains(&at) {
+        let complete = |(at, (row, source)): (usize, &mut (Box<SessionRow>, Source))| match affordable.contains(&at) {
             true => self.row(source, &projects, now, Depth::Whole).map(|whole| listing::replace(row, whole)),
             false => {
                 listing::search_title(row, source, &ReadOptions { mask: self.mask.as_ref(), ..ReadOptions::plain(now) })

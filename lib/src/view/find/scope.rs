@@ -35,7 +35,7 @@ pub enum ProjectScope {
 /// The sessions in scope, and how many there are beside them.
 pub struct InScope {
     /// In the order in which they came.
-    pub sessions: Vec<(SessionRow, Source)>,
+    pub sessions: Vec<(Box<SessionRow>, Source)>,
     /// How many belong to other projects.
     pub hidden: usize,
     /// The project, unless every project counts.
@@ -47,29 +47,45 @@ impl Scope {
     pub const EVERYTHING: Scope = Scope { project: ProjectScope::All, since: None, until: None };
 
     /// Selects the sessions in scope, as seen from the working directory.
-    pub fn select(&self, mut sessions: Vec<(SessionRow, Source)>, cwd: &Path) -> InScope {
+    pub fn select(&self, mut sessions: Vec<(Box<SessionRow>, Source)>, cwd: &Path) -> InScope {
+        let project = self.project_of(sessions.iter().map(|(row, _)| &**row), cwd);
         let total = sessions.len();
-        let is_of =
-            |row: &SessionRow, project: &Path| row.project.as_deref().is_some_and(|of| Path::new(of) == project);
-        let project = match &self.project {
+        sessions.retain(|(row, _)| is_of(row, project.as_deref()));
+        let hidden = total - sessions.len();
+        sessions.retain(|(row, _)| self.has_time_of(row));
+        InScope { sessions, hidden, project }
+    }
+
+    /// The same without taking sessions away: whether each is in scope, and how many belong to other projects.
+    pub fn judge<'r>(&self, rows: impl Iterator<Item = &'r SessionRow> + Clone, cwd: &Path) -> (Vec<bool>, usize) {
+        let project = self.project_of(rows.clone(), cwd);
+        let of_project: Vec<bool> = rows.clone().map(|row| is_of(row, project.as_deref())).collect();
+        let hidden = of_project.iter().filter(|is_of| !**is_of).count();
+        let in_scope = rows.zip(of_project).map(|(row, is_of)| is_of && self.has_time_of(row)).collect();
+        (in_scope, hidden)
+    }
+
+    /// The project, unless every project counts.
+    fn project_of<'r>(&self, rows: impl Iterator<Item = &'r SessionRow> + Clone, cwd: &Path) -> Option<PathBuf> {
+        match &self.project {
             ProjectScope::All => None,
             ProjectScope::Of(dir) => Some(project::of(&project::settled(cwd, dir))),
             ProjectScope::Current => project::git_root(cwd).or_else(|| {
                 // Outside a work tree, a directory is a project only if a session names it.
-                let is_project = |dir: &&Path| sessions.iter().any(|(row, _)| is_of(row, dir));
+                let is_project = |dir: &&Path| rows.clone().any(|row| is_of(row, Some(dir)));
                 cwd.ancestors().find(is_project).map(Path::to_path_buf)
             }),
-        };
-        if let Some(project) = &project {
-            sessions.retain(|(row, _)| is_of(row, project));
         }
-        let hidden = total - sessions.len();
-        sessions.retain(|(row, _)| {
-            self.since.is_none_or(|since| row.updated.is_some_and(|at| at >= since))
-                && self.until.is_none_or(|until| row.updated.is_some_and(|at| at < until))
-        });
-        InScope { sessions, hidden, project }
     }
+
+    fn has_time_of(&self, row: &SessionRow) -> bool {
+        self.since.is_none_or(|since| row.updated.is_some_and(|at| at >= since))
+            && self.until.is_none_or(|until| row.updated.is_some_and(|at| at < until))
+    }
+}
+
+fn is_of(row: &SessionRow, project: Option<&Path>) -> bool {
+    project.is_none_or(|project| row.project.as_deref().is_some_and(|of| Path::new(of) == project))
 }
 
 /// Parses a date such as `2026-11-01`, an instant, or an age such as `3d` (`m`, `h`, `d`, `w`).
