@@ -31,6 +31,15 @@ pub struct Counted {
     pub unreadable: Vec<ReadError>,
 }
 
+/// A session to be counted.
+struct Uncounted {
+    row: Box<SessionRow>,
+    source: Source,
+    /// Its number and its stamp in the index.
+    known: Option<(SourceId, u64)>,
+    stored: Option<StoredCounts>,
+}
+
 #[derive(Serialize, Deserialize)]
 struct Priced {
     prices: String,
@@ -47,35 +56,34 @@ impl Archive {
     ) -> Counted {
         let known = self.known();
         let mut stored = self.ask(|index| index.counts()).unwrap_or_default();
-        let with_stored: Vec<_> = sessions
+        let uncounted: Vec<Uncounted> = sessions
             .into_iter()
             .map(|(row, source)| {
                 let known = known.get(&Place::of(&source)).map(|known| (known.id, known.stamp));
                 let stored = known.and_then(|(id, stamp)| stored.remove(&id).filter(|stored| stored.stamp == stamp));
-                (row, source, known, stored)
+                Uncounted { row, source, known, stored }
             })
             .collect();
         let (places, now) = (self.places.clone(), self.now);
         let reader = Reader { places: &places, now };
-        let count =
-            |(row, source, known, stored): (Box<SessionRow>, Source, Option<(SourceId, u64)>, Option<StoredCounts>)| {
-                let (counts, learned) = match stored.and_then(|stored| from_bytes(&stored.bytes)) {
-                    Some(counts) => (Ok(counts), None),
-                    None => {
-                        let stamp = source.stamp();
-                        let counts = reader.session(&source, None).and_then(|session| priced(&session));
-                        // What was appended in the meantime is counted next time.
-                        let known = known.filter(|(_, known)| Some(*known) == stamp);
-                        let bytes = counts.as_ref().ok().and_then(to_bytes);
-                        let learned = known.zip(bytes).map(|((id, stamp), bytes)| (id, StoredCounts { stamp, bytes }));
-                        (counts, learned)
-                    }
-                };
-                on_counted();
-                let is_in_scope = is_in_scope(&row);
-                (counts.map(|counts| CountedSession { row, counts, is_in_scope }), source, learned)
+        let count = |Uncounted { row, source, known, stored }| {
+            let (counts, learned) = match stored.and_then(|stored: StoredCounts| from_bytes(&stored.bytes)) {
+                Some(counts) => (Ok(counts), None),
+                None => {
+                    let stamp = source.stamp();
+                    let counts = reader.session(&source, None).and_then(|session| priced(&session));
+                    // What was appended in the meantime is counted next time.
+                    let known = known.filter(|(_, known)| Some(*known) == stamp);
+                    let bytes = counts.as_ref().ok().and_then(to_bytes);
+                    let learned = known.zip(bytes).map(|((id, stamp), bytes)| (id, StoredCounts { stamp, bytes }));
+                    (counts, learned)
+                }
             };
-        let done: Vec<_> = with_stored.into_par_iter().map(count).collect();
+            on_counted();
+            let is_in_scope = is_in_scope(&row);
+            (counts.map(|counts| CountedSession { row, counts, is_in_scope }), source, learned)
+        };
+        let done: Vec<_> = uncounted.into_par_iter().map(count).collect();
         let (mut counted, mut learned) = (Counted::default(), HashMap::new());
         for (session, source, stored) in done {
             match session {

@@ -102,7 +102,7 @@ fn counted(home: &Path) -> Vec<CountedSession> {
     let counted = |source: &Source| {
         let session = Session::open(source, &reading).unwrap();
         let (row, counts) = (session.row().unwrap(), SessionCounts::of(&session).unwrap());
-        CountedSession { row, counts, is_in_scope: true }
+        CountedSession { row: Box::new(row), counts, is_in_scope: true }
     };
     sources.iter().map(counted).collect()
 }
