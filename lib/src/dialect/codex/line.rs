@@ -111,7 +111,8 @@ impl<'a> Record<'a> {
         let base = meta.history_base.0.unwrap_or_default();
         let end = base.count("end_ordinal_exclusive").or(meta.forked_from_ordinal_exclusive.0);
         let session = base.text("thread_id").or_else(|| meta.forked_from_id.some().filter(|_| end.is_some()));
-        if let Some(session) = session {
+        // A fork that was rewound to before its first prompt has nothing of the other session.
+        if let Some(session) = session.filter(|_| end != Some(0)) {
             let until = end.map(|end| Cow::Owned(id_from_ordinal(end)));
             let last = end.and_then(|end| end.checked_sub(1)).map(|last| Cow::Owned(id_from_ordinal(last)));
             emit(Event::ForkBase { session, until, last });

@@ -26,7 +26,7 @@ use crate::session::read::packed;
 use crate::session::read::parallel::SPLIT;
 use crate::session::read::parser::{Position, ValueUnit};
 use crate::session::read::sanitize;
-use crate::session::read::segments::Placements;
+use crate::session::read::segments::Segment;
 use crate::session::read::source::{SIDECAR_LIMIT_BYTES, Source, UnreadableFile};
 use crate::session::read::tail::Tail;
 use crate::session::tree::Bridge;
@@ -74,8 +74,9 @@ impl Session {
         files.0[0].torn = torn;
         // Reading from memory does not fail.
         let read = take_files(&source, files, reading);
-        let mut session = read.unwrap_or_else(|_| Session::empty(source, Files::memory(Vec::new()), reading, true));
-        session.finish(reading, &mut Vec::new());
+        let empty = |_| (Session::empty(source, Files::memory(Vec::new()), reading, true), Vec::new());
+        let (mut session, segments) = read.unwrap_or_else(empty);
+        session.finish(segments, reading, &mut Vec::new());
         session
     }
 
@@ -160,17 +161,19 @@ impl Session {
         }
     }
 
-    /// Opens the base session, parses the unfinished last line, and derives the tree.
-    pub(crate) fn finish(&mut self, reading: &ReadOptions<'_>, within: &mut Vec<String>) {
+    /// Opens the base session, joins the files, parses the unfinished last line, and derives the tree.
+    pub(crate) fn finish(&mut self, segments: Vec<Segment>, reading: &ReadOptions<'_>, within: &mut Vec<String>) {
         if self.value_unit() == ValueUnit::Document {
             // A document has no lines to count.
             self.tail.at.line = 0;
             self.take_rest(ValueUnit::Document);
         }
+        let own = self.skeleton.entries.len();
         if let Base::Named(origin) = std::mem::replace(&mut self.tail.base, Base::Unknown) {
             base::inherit(self, &origin, reading, within);
             self.tail.base = Base::Followed;
         }
+        self.place_segments(segments, self.skeleton.entries.len() - own);
         self.update();
     }
 }
@@ -316,7 +319,7 @@ pub(crate) fn open_within(source: &Source, reading: &ReadOptions<'_>, within: &m
         None => None,
     };
     let (files, unreadable) = source.open()?;
-    let mut session = take_files(source, files, reading)?;
+    let (mut session, segments) = take_files(source, files, reading)?;
     unreadable.iter().for_each(|file| session.report_unreadable(file));
     session.report_copies();
     if let Some(path) = lost_log {
@@ -325,15 +328,15 @@ pub(crate) fn open_within(source: &Source, reading: &ReadOptions<'_>, within: &m
         session.skeleton.report(place, IssueKind::LogMissing, detail);
     }
     session.read_sidecar(reading.now);
-    session.finish(reading, within);
+    session.finish(segments, reading, within);
     Ok(session)
 }
 
-/// Parses the lines, the document or the rows of every file.
-fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Result<Session> {
+/// Parses the lines, the document or the rows of every file, which are not joined yet.
+fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Result<(Session, Vec<Segment>)> {
     let mut session = Session::empty(source.clone(), files, reading, true);
     let files = std::mem::replace(&mut session.files, Files(Vec::new()));
-    let (mut first_base, mut placed) = (Base::Unknown, Placements::new());
+    let (mut first_base, mut segments) = (Base::Unknown, Vec::new());
     session.skeleton.has_segments = !source.earlier.is_empty();
     // The first file comes last: its unfinished line stays pending.
     for (at, file) in files.0.iter().enumerate().rev() {
@@ -358,7 +361,7 @@ fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Resul
                 // Only the base of the oldest one is another session.
                 first_base = base;
             } else {
-                session.place_segment(start, base, &mut placed, &files);
+                segments.push(Segment { file: at as u16, start, base });
             }
         }
     }
@@ -366,7 +369,7 @@ fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Resul
         session.tail.base = first_base;
     }
     session.files = files;
-    Ok(session)
+    Ok((session, segments))
 }
 
 /// A sidecar as it was read.

@@ -144,18 +144,26 @@ impl Source {
 
 /// What other files call this one: its segment, or the session if it is the first.
 fn segment_name(dialect: &dyn Dialect, path: &Path) -> Option<String> {
-    dialect.segment_from_path(path).or_else(|| dialect.session_id_from_path(path))
+    let stem = || Some(path.file_stem()?.to_string_lossy().into_owned());
+    dialect.segment_from_path(path).or_else(|| dialect.session_id_from_path(path)).or_else(stem)
+}
+
+/// A file of a session that continues an earlier one: where its records begin, and its base.
+pub(crate) struct Segment {
+    pub(crate) file: u16,
+    pub(crate) start: usize,
+    pub(crate) base: Base,
 }
 
 /// Where a further file was placed.
-pub(crate) struct Placement {
+struct Placement {
     /// Its base, if that was found.
     base: Option<BaseRef>,
     gap: Option<(IdIndex, BaseGap)>,
 }
 
 /// The further files that were placed so far.
-pub(crate) type Placements = HashMap<u16, Placement>;
+type Placements = HashMap<u16, Placement>;
 
 /// What a file has before the place at which another one continues it.
 #[derive(Default)]
@@ -188,8 +196,18 @@ impl Session {
         }
     }
 
-    /// Places the records of one file, which begin at entry `start`, after the record that its header names.
-    pub(crate) fn place_segment(&mut self, start: usize, base: Base, placed: &mut Placements, files: &Files) {
+    /// Places the records of each file after the record that its header names, which may be one of the session that this one begins
+    /// in: `inherited` of its records now stand before all others.
+    pub(crate) fn place_segments(&mut self, segments: Vec<Segment>, inherited: usize) {
+        let files = std::mem::replace(&mut self.files, Files(Vec::new()));
+        let mut placed = Placements::new();
+        for segment in segments {
+            self.place_segment(Segment { start: segment.start + inherited, ..segment }, &mut placed, &files);
+        }
+        self.files = files;
+    }
+
+    fn place_segment(&mut self, Segment { file, start, base }: Segment, placed: &mut Placements, files: &Files) {
         let (origin, unstated) = match base {
             Base::Named(origin) => (Some(origin), None),
             Base::Unknown | Base::Followed => {
@@ -200,10 +218,10 @@ impl Session {
             }
         };
         let (cut, gap) = match origin.clone() {
-            Some(origin) => self.place_after(origin, start, placed, files),
+            Some(origin) => self.place_after(origin, (file, start), placed, files),
             None => (ControlKind::ReplaceAll, None),
         };
-        let (gap, file) = (unstated.or(gap), self.tail.at.file);
+        let gap = unstated.or(gap);
         let is_found = |(_, why): &(IdIndex, BaseGap)| !matches!(why, BaseGap::NoSession | BaseGap::Cycle);
         placed.insert(file, Placement { base: origin.filter(|_| gap.as_ref().is_none_or(is_found)), gap });
         let what = [cut].into_iter().chain(gap.map(|(what, why)| ControlKind::MissingBase(what, why)));
@@ -227,7 +245,7 @@ impl Session {
     fn place_after(
         &mut self,
         mut origin: BaseRef,
-        start: usize,
+        (own, start): (u16, usize),
         placed: &Placements,
         files: &Files,
     ) -> (ControlKind, Option<(IdIndex, BaseGap)>) {
@@ -235,7 +253,7 @@ impl Session {
         loop {
             let part = self.part_before(&origin, start, files);
             let below = part.file.and_then(|file| placed.get(&file));
-            gap = gap.or_else(|| self.gap_before(&origin, &part, below.is_some()));
+            gap = gap.or_else(|| self.gap_before(&origin, &part, own, below.is_some()));
             let cut =
                 part.until.or(part.end).map_or(ControlKind::ReplaceAll, |entry| ControlKind::CutEntry(entry as u32));
             let Some(below) = below.filter(|_| part.end.is_some() && !part.has_records) else { return (cut, gap) };
@@ -270,12 +288,16 @@ impl Session {
     }
 
     /// What is missing before a file with this base.
-    fn gap_before(&mut self, origin: &BaseRef, part: &Part, is_further_file: bool) -> Option<(IdIndex, BaseGap)> {
+    fn gap_before(
+        &mut self,
+        origin: &BaseRef,
+        part: &Part,
+        own: u16,
+        is_further_file: bool,
+    ) -> Option<(IdIndex, BaseGap)> {
         let (missing, why) = match (&origin.last, &origin.until) {
             // A file that is there and was not read before this one continues it.
-            _ if part.end.is_none() && part.file.is_some_and(|file| file <= self.tail.at.file) => {
-                (&origin.session, BaseGap::Cycle)
-            }
+            _ if part.end.is_none() && part.file.is_some_and(|file| file <= own) => (&origin.session, BaseGap::Cycle),
             _ if part.end.is_none() => (&origin.session, BaseGap::NoSession),
             (Some(last), _) if !part.reaches_last => (last, BaseGap::EndsEarly),
             (_, Some(until)) if part.is_empty && is_further_file => (until, BaseGap::BeginsLater),

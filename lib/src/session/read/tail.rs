@@ -63,7 +63,7 @@ impl Session {
     /// Derives the tree after [`Session::append`].
     pub(crate) fn settle(&mut self, reading: &ReadOptions<'_>) {
         if self.tail.before_pending.is_none() {
-            self.finish(reading, &mut Vec::new());
+            self.finish(Vec::new(), reading, &mut Vec::new());
         }
     }
 
