@@ -48,6 +48,8 @@ pub struct Writer {
     pub sidecar: Option<fn(Option<Value>, &Tally) -> Value>,
     /// A line of another session of this dialect, for this session: only the session and the parent change.
     pub adopt: Option<fn(Value, &Adoption<'_>) -> Value>,
+    /// The agent's settings, a file below the store, if a header depends on them.
+    pub settings: Option<&'static str>,
     /// The path of a session that ends at this time, for formats that have one current session; `None` for a file that
     /// is not a current session. If the path is taken, the next second is tried, so names sort by the end of the sessions.
     pub ended_path: Option<fn(&Path, Timestamp) -> Option<PathBuf>>,
@@ -76,6 +78,7 @@ impl Writer {
             lines,
             sidecar: None,
             adopt: None,
+            settings: None,
             ended_path: None,
         }
     }
@@ -122,6 +125,8 @@ pub struct Beginning<'a> {
     pub with: Option<&'a str>,
     /// The session and the record there that this one was forked from.
     pub forked_from: Option<(&'a SessionId, &'a RecordId)>,
+    /// The agent's settings, if the writer asks for them and they can be read.
+    pub settings: Option<&'a str>,
 }
 
 /// One record that is about to be written.

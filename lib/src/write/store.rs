@@ -69,7 +69,12 @@ pub struct Store {
     pub(crate) host: Host,
     pub(crate) disk: Arc<dyn Disk>,
     options: Options,
+    /// The agent's settings, if a new session depends on them.
+    settings: Option<String>,
 }
+
+/// Settings that people write are far smaller.
+const SETTINGS_LIMIT_BYTES: u64 = 1024 * 1024;
 
 /// Which session of a project to record to. See [`Store::session`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,7 +166,11 @@ impl Store {
     pub(crate) fn on(disk: Arc<dyn Disk>, dialect: &'static dyn Dialect, root: &Path, host: Host) -> Result<Store> {
         let writing = dialect.writer().ok_or(Error::ReadOnly(dialect.name()))?;
         let root = host.cwd.join(root);
-        Ok(Store { dialect, writing, root, host, disk, options: Options::usual() })
+        let settings = writing.settings.and_then(|name| {
+            let bytes = regular_file::read(&root.join(name), SETTINGS_LIMIT_BYTES, Links::Follow).ok()?;
+            String::from_utf8(bytes).ok()
+        });
+        Ok(Store { dialect, writing, root, host, disk, options: Options::usual(), settings })
     }
 
     /// The dialect of its sessions.
@@ -556,6 +565,7 @@ impl Store {
             git_branch,
             with: new.with,
             forked_from: None,
+            settings: self.settings.as_deref(),
         }
     }
 

@@ -58,7 +58,7 @@ fn the_file_lies_where_codex_looks_and_is_named_by_the_session() {
 fn the_header_has_what_codex_asks_for_and_a_fork_tells_its_origin() {
     let session = SessionId::from(SESSION);
     let header = (writing(codex()).header)(&beginning(&session)).remove(0).value.to_string();
-    insta::assert_snapshot!(header, @r#"{"timestamp":"2026-11-14T23:59:58.250Z","type":"session_meta","payload":{"id":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.250Z","cwd":"/home/ada/engine/src","originator":"scrollback","cli_version":"1.2.3","git":{"branch":"main"}}}"#);
+    insta::assert_snapshot!(header, @r#"{"timestamp":"2026-11-14T23:59:58.250Z","type":"session_meta","payload":{"id":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.250Z","cwd":"/home/ada/engine/src","originator":"scrollback","model_provider":"openai","cli_version":"1.2.3","git":{"branch":"main"}}}"#);
     let from = SessionId::from("5a1e0f70-bc87-7ea3-9152-fdcfa4291034");
     let record = RecordId::from("at-0");
     let fork =

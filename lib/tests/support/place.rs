@@ -71,6 +71,7 @@ pub(crate) fn beginning(session: &SessionId) -> Beginning<'_> {
         git_branch: Some("main"),
         with: Some(WITH),
         forked_from: None,
+        settings: None,
     }
 }
 

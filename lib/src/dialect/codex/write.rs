@@ -20,6 +20,7 @@ use crate::model::time;
 pub(super) static WRITER: Writer = Writer {
     header,
     adopt: Some(adopt),
+    settings: Some("config.toml"),
     stores_display: true,
     ..Writer::new(WriteUnit::Block, Shape::Linear, place, record::lines)
 };
@@ -48,11 +49,30 @@ fn header(beginning: &Beginning<'_>) -> Vec<Line> {
         "timestamp": time::millis(beginning.at),
         "cwd": beginning.cwd.to_string_lossy(),
         "originator": ORIGINATOR,
+        "model_provider": provider(beginning.settings.unwrap_or_default()),
         "cli_version": beginning.version,
     }));
     meta.put_some("git", beginning.git_branch.map(|branch| json!({"branch": branch})));
     meta.put_some("forked_from_id", beginning.forked_from.map(|(session, _)| session.as_str()));
     vec![line(beginning.at, "session_meta", meta.into(), Names::Side)]
+}
+
+/// Codex's own provider of models, which needs no setting.
+const OWN_PROVIDER: &str = "openai";
+
+/// The provider of models that Codex is set to. It continues no session of another one, and at its screen none without one.
+///
+/// Only a line of its own at the top of the file is read: a profile can choose another provider.
+fn provider(settings: &str) -> &str {
+    let top = settings.lines().take_while(|line| !line.trim_start().starts_with('['));
+    top.filter_map(provider_of).next().unwrap_or(OWN_PROVIDER)
+}
+
+/// The name in `model_provider = "name"`.
+fn provider_of(line: &str) -> Option<&str> {
+    let value = line.trim_start().strip_prefix("model_provider")?.trim_start().strip_prefix('=')?.trim_start();
+    let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
+    value[1..].split(quote).next().filter(|name| !name.is_empty())
 }
 
 /// A line that names its session names the new one. The header names the session that was forked, and no other file that
@@ -80,4 +100,23 @@ fn adopt(mut line: Value, to: &Adoption<'_>) -> Value {
 
 fn line(at: Timestamp, kind: &str, payload: Value, names: Names) -> Line {
     Line { value: json!({"timestamp": time::millis(at), "type": kind, "payload": payload}), names }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_of_the_provider_that_codex_is_set_to() {
+        for (settings, expected) in [
+            ("", "openai"),
+            ("model = \"m\"\nmodel_provider = \"mine\" # ours\n[model_providers.mine]\n", "mine"),
+            ("  model_provider='mine'", "mine"),
+            ("[profiles.p]\nmodel_provider = \"other\"", "openai"),
+            ("model_providers = \"x\"\nmodel_provider = 5\nmodel_provider = \"\"", "openai"),
+            ("model_provider = \"é", "é"),
+        ] {
+            assert_eq!(provider(settings), expected, "{settings}");
+        }
+    }
 }
