@@ -4,11 +4,15 @@
 //! We mark such a message where the format's own agent would not write it; without the mark it would be a person's text.
 
 use super::{claude_code, codex};
+use crate::model::lenient::RawObject;
 use crate::model::message::Part;
 use crate::model::record::{Content, Display};
 
 /// The field of a line with one of the marks below. The agents ignore fields that they do not know.
 pub(super) const MARK_FIELD: &str = "scrollback";
+
+/// The field with what a person typed, where the model gets more than that and the format has no other place for it.
+pub(super) const TYPED_FIELD: &str = "scrollbackTyped";
 
 /// What a message is that no person typed as a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,8 +53,22 @@ fn display(text: &str) -> Option<Display> {
     claude_code::local::display(text).or_else(|| codex::local::display_of_text(text.trim()))
 }
 
+/// What a person typed of a prompt, as we wrote it beside what the model gets, or as its tags tell.
+pub(super) fn typed(message: &RawObject<'_>, content: &Content) -> Option<Display> {
+    let written = message.string(TYPED_FIELD).map(|text| Display::Typed { text });
+    written.or_else(|| without_image_tags(content))
+}
+
+/// What a person typed of a prompt, if only a field of our own can tell.
+pub(super) fn typed_beside(content: &Content) -> Option<&str> {
+    match &content.display {
+        Some(Display::Typed { text }) if content.display != without_image_tags(content) => Some(text),
+        _ => None,
+    }
+}
+
 /// A prompt with pictures: Codex puts a tag before and after each, which nobody typed.
-pub(super) fn without_image_tags(content: &Content) -> Option<Display> {
+fn without_image_tags(content: &Content) -> Option<Display> {
     let is_tag = |text: &str| text == "</image>" || (text.starts_with("<image name=") && text.ends_with('>'));
     let texts: Vec<&str> = content.parts.iter().filter_map(Part::as_text).collect();
     let has_file = content.parts.iter().any(|part| matches!(part, Part::File(_)));

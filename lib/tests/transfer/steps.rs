@@ -4,6 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use scrollback::model::{Kind, LossKind};
+use scrollback::session::Session;
+use scrollback::view::Conversation;
 use scrollback::view::history::View;
 
 use super::sidecar::{claude_log, logs, record, there};
@@ -37,6 +39,41 @@ fn the_summary_of_a_compaction_goes_to_every_agent_that_has_one() {
         }
         let shown = outline(&open(named(to), &there.path));
         assert!(shown.contains(&"user: One?".to_owned()), "{to}: {shown:?}");
+    }
+}
+
+/// The model gets more than a person typed: what the agent says about a prompt that was queued, the files that it mentions.
+#[test]
+fn a_prompt_is_shown_as_it_was_typed_in_every_agents_format() {
+    let (original, tags) = (folder(), ["<system-reminder>", "</system-reminder>"]);
+    let log =
+        |from: &str, case: &str| fs::read_to_string(corpus().join(from).join(case).join("session.jsonl")).unwrap();
+    let rendered =
+        format!(r#""rendered":[{{"content":"{}\nWhile you were working:\nIn Brest, I mean.\n{}"}}]"#, tags[0], tags[1]);
+    let queued = log("claude-code", "queued-prompt")
+        .replace(r#""commandMode":"prompt"}"#, &format!(r#""commandMode":"prompt"}},{rendered}"#));
+    for (from, lines, typed) in [
+        ("claude-code", queued, "In Brest, I mean."),
+        ("qwen-code", log("qwen-code", "mention"), "@README.md @tides.txt Explain them."),
+    ] {
+        let path = original.path().join(format!("{from}.jsonl"));
+        fs::write(&path, lines).unwrap();
+        let source = open(named(from), &path);
+        let shown = |session: &Session| -> Vec<String> {
+            let branch = session.branch(session.head().unwrap());
+            let messages = Conversation::new(&branch);
+            let messages = messages.messages(0..messages.len()).map(Result::unwrap);
+            messages.filter_map(|message| Some(message.display()?.text().to_owned())).collect()
+        };
+        assert!(shown(&source).contains(&typed.to_owned()), "{:?}", shown(&source));
+        for to in ["claude-code", "codex", "qwen-code", "native"].into_iter().filter(|to| *to != from) {
+            let folder = folder();
+            let there = convert(&source, named(to), &folder.path().join("there.jsonl")).unwrap();
+            let there = open(named(to), &there.path);
+            assert!(shown(&there).contains(&typed.to_owned()), "{from} to {to}: {:?}", shown(&there));
+            let view = |session: &Session| serde_json::to_string(&sent(session, View::Text)).unwrap();
+            assert_eq!(view(&there), view(&source), "{from} to {to}: the model gets the same");
+        }
     }
 }
 

@@ -229,6 +229,34 @@ fn the_answer_that_a_compaction_asked_for_is_of_no_turn() {
     assert_eq!(session.usage().and_then(|usage| usage.input), Some(190_150));
 }
 
+/// What another agent sends beside its summary is context here, in between the records of one compaction.
+#[test]
+fn a_compaction_with_what_it_kept_is_one_turn() {
+    let attached = |id: &str, parent: &str| {
+        let line = serde_json::json!({"type": "attachment", "uuid": id, "parentUuid": parent, "sessionId": "s",
+            "attachment": {"type": "note"}, "rendered": [{"content": "One?"}], "timestamp": "2026-11-15T10:00:00Z"});
+        format!("{line}\n")
+    };
+    let boundary = serde_json::json!({"type": "system", "subtype": "compact_boundary", "uuid": "c", "parentUuid": null,
+        "logicalParentUuid": "a", "sessionId": "s", "timestamp": "2026-11-15T10:00:00Z"});
+    let summary =
+        claude_line("user", "m", Some("k2"), "They counted.".into()).replacen('{', "{\"isCompactSummary\":true,", 1);
+    let lines = [
+        claude_line("user", "u", None, "One?".into()),
+        claude_line("assistant", "a", Some("u"), serde_json::json!([{"type": "text", "text": "One."}])),
+        format!("{boundary}\n"),
+        attached("k", "c"),
+        attached("k2", "k"),
+        summary,
+        claude_line("user", "v", Some("m"), "Two?".into()),
+    ];
+    assert_snapshot!(drawn("claude-code", &lines.concat()), @"
+    0 < - a prompt: One? answered
+    1 < 0 m compaction: They counted.
+    2 < 1 v prompt: Two? no-answer Main
+    ");
+}
+
 #[test]
 fn the_summary_of_a_compaction_in_a_turn_does_not_answer_it() {
     let folder = support::corpus().join("codex/compaction-in-a-turn");

@@ -8,7 +8,7 @@ use super::part::{self, ToolRun};
 use super::{NO_MODEL, local};
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::Put;
-use crate::dialect::local::without_image_tags;
+use crate::dialect::local::typed;
 use crate::model::lenient::{self, RawObject, parsed};
 use crate::model::message::Part;
 use crate::model::record::{
@@ -88,7 +88,7 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
         content.display = Some(Display::Typed { text: part::content_from(prompt, &ToolRun::default()).text() });
     }
     if content.display.is_none() && line.record_class().kind == Kind::User {
-        content.display = without_image_tags(&content);
+        content.display = typed(fields, &content);
     }
     if content.parts.is_empty() {
         content.parts.extend(part::mentioned_picture(&attachment));

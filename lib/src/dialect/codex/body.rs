@@ -130,7 +130,7 @@ fn message(json: &str, payload: &RawObject<'_>) -> Body {
     match message.role.0.as_deref() {
         Some("assistant") => Body::Assistant(content),
         Some("user") if context::is_prompt(&message) => {
-            let display = dialect::local::without_image_tags(&content);
+            let display = dialect::local::typed(payload, &content);
             Body::User(Content { display, ..content })
         }
         Some("user") if local::display(&message).is_some() => {

@@ -9,7 +9,7 @@ use super::tool_run::{self, ToolRun};
 use super::{part, record_class};
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::fields;
-use crate::dialect::local::without_image_tags;
+use crate::dialect::local;
 use crate::model::json;
 use crate::model::lenient::{self, RawObject};
 use crate::model::message::Part;
@@ -84,7 +84,9 @@ impl Record<'_, '_> {
         let display = if line.subtype.0.as_deref() == Some("slash_command") {
             self.command(&content)
         } else {
-            typed(&content).or_else(|| without_image_tags(&content)).filter(|_| class.kind == Kind::User)
+            typed(&content)
+                .or_else(|| local::typed(&self.fields, &content))
+                .filter(|_| class.kind == Kind::User)
         };
         Content { display, ..content }
     }

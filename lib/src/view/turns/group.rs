@@ -26,9 +26,13 @@ const NO_TURN: u32 = u32::MAX;
 /// The turns of a session, each after the one that it continues, and the records of all of them, turn by turn.
 pub(super) fn find(session: &Session) -> Result<(Vec<Group>, Vec<NodeIx>)> {
     let count = session.records().len();
-    let mut begins = Vec::with_capacity(count);
+    let (mut begins, mut in_compaction) = (Vec::with_capacity(count), vec![false; count]);
     for record in session.records() {
-        begins.push(begins_turn(record)?);
+        // The summary, and what is sent beside it, may be in records of their own.
+        let continues = record.parent().is_some_and(|parent| in_compaction[parent.order()]);
+        let is_compaction = record.kind() == Kind::Compaction;
+        in_compaction[record.order()] = is_compaction || (continues && record.kind() == Kind::Attachment);
+        begins.push(!(is_compaction && continues) && begins_turn(record)?);
     }
     let (path, covered) = (main_path(session), &mut vec![false; count]);
     session.heads().for_each(|head| split_at_fork(head.record, &mut begins, covered));
@@ -53,9 +57,7 @@ fn begins_turn(record: RecordRef<'_>) -> Result<bool> {
     }
     Ok(match record.kind() {
         Kind::User => !record.is_reaction(),
-        Kind::Rewind | Kind::Restore => true,
-        // The summary may be in a record of its own.
-        Kind::Compaction => record.parent().is_none_or(|parent| parent.kind() != Kind::Compaction),
+        Kind::Compaction | Kind::Rewind | Kind::Restore => true,
         Kind::System if !record.is_failure() => {
             let body = record.exact_body()?;
             let display = body.content().and_then(|content| content.display.as_ref());

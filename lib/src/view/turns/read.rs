@@ -123,10 +123,9 @@ pub(in crate::view) fn beginning(first: RecordRef<'_>, body: &Body) -> (TurnKind
             _ => (TurnKind::Prompt, prompt(content)),
         },
         Body::Compaction(compaction) => {
-            // The summary may be in a record of its own, after the one that cuts.
-            let own = first.children().filter(|child| child.kind() == Kind::Compaction && compaction.summary.is_none());
-            let after = own.into_iter().find_map(|child| child.body().ok()).map(|body| text_of(&body));
-            (TurnKind::Compaction, compaction.summary.clone().or(after).unwrap_or_default())
+            // The summary may be in a record of its own, after the one that cuts and what is sent before the summary.
+            let own = || summary_after(first)?.body().ok().map(|body| text_of(&body));
+            (TurnKind::Compaction, compaction.summary.clone().or_else(own).unwrap_or_default())
         }
         Body::Rewind(rewind) => (TurnKind::Rewind, rewind.reason.clone().unwrap_or_default()),
         Body::Restore(restore) => {
@@ -136,6 +135,17 @@ pub(in crate::view) fn beginning(first: RecordRef<'_>, body: &Body) -> (TurnKind
             (TurnKind::Restore, paths.join(", "))
         }
         _ => (TurnKind::Answer, String::new()),
+    }
+}
+
+/// The next compaction after this one, with only context in between.
+fn summary_after(first: RecordRef<'_>) -> Option<RecordRef<'_>> {
+    let mut next = first;
+    loop {
+        next = next.children().find(|next| matches!(next.kind(), Kind::Attachment | Kind::Compaction))?;
+        if next.kind() == Kind::Compaction {
+            return Some(next);
+        }
     }
 }
 

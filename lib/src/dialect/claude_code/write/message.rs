@@ -7,7 +7,7 @@ use super::super::{NO_MODEL, local};
 use super::block::{self, Author as BlockAuthor};
 use super::{Author, Record};
 use crate::dialect::line_builder::{self, Fields, Put, fields};
-use crate::dialect::local::{MARK_FIELD, Mark};
+use crate::dialect::local::{MARK_FIELD, Mark, TYPED_FIELD, typed_beside};
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, Outcome, ToolResult, Usage};
@@ -46,7 +46,7 @@ impl Record<'_> {
         self.losses().dropped_if(content.usage.is_some(), Lost::Usage);
         self.losses().renamed_if(content.instructs, Lost::Instruction);
         let mut lines: Vec<Fields> = content.results.iter().filter_map(|result| self.result(result)).collect();
-        let display = content.display.as_ref();
+        let (display, typed) = (content.display.as_ref(), typed_beside(content));
         match self.message_content(content) {
             Some(content) => {
                 // A person may type what the agent writes itself.
@@ -57,6 +57,7 @@ impl Record<'_> {
                 if let (Author::Local, false, Some(display)) = (author, is_ambiguous, display) {
                     line.put(MARK_FIELD, Mark::of(display).name());
                 }
+                line.put_some(TYPED_FIELD, typed);
                 line.put_some("isMeta", (author == Author::Agent).then_some(true));
                 lines.push(line);
             }

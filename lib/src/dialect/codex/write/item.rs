@@ -6,7 +6,7 @@ use super::super::line::Payload;
 use super::super::{context, local};
 use super::record::Record;
 use crate::dialect::line_builder::{Put, fields};
-use crate::dialect::local::Mark;
+use crate::dialect::local::{Mark, TYPED_FIELD, typed_beside};
 use crate::model::json;
 use crate::model::loss::Lost;
 use crate::model::message::{Approval, FilePart, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
@@ -39,6 +39,9 @@ impl Record<'_> {
         // A prompt that looks like context must say that a person typed it.
         if !is(&message, context::is_prompt) {
             message["internal_chat_message_metadata_passthrough"] = json!({"content_item_kinds": kinds});
+        }
+        if let Some(typed) = typed_beside(content) {
+            message[TYPED_FIELD] = typed.into();
         }
         self.item(message);
         self.event(json!({"type": "user_message", "message": text}));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::part::{self, Author as PartAuthor};
 use super::{Author, Record};
 use crate::dialect::line_builder::{self, Fields, Put, fields};
-use crate::dialect::local::{MARK_FIELD, Mark};
+use crate::dialect::local::{MARK_FIELD, Mark, TYPED_FIELD, typed_beside};
 use crate::model::loss::Lost;
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, Outcome, ToolNote, ToolResult, Usage};
@@ -53,6 +53,7 @@ impl Record {
             }
             Author::Agent => json!({"type": "user", "subtype": "notification", "provenance": "system"}),
         });
+        line.put_some(TYPED_FIELD, typed_beside(content));
         line.put("message", json!({"role": "user", "parts": parts}));
         (!parts.is_empty()).then_some(line)
     }
