@@ -101,7 +101,7 @@ impl From<scrollback::model::Error> for Failure {
         }
         if let Error::EmptyBranch { session, left } = &error {
             let hint = format!("use {session}#{left} to take the branch that was left; {}", see_branches(session));
-            return Failure::new(FailureKind::Usage, error.to_string()).hint(hint);
+            return Failure::new(FailureKind::NotFound, error.to_string()).hint(hint);
         }
         let hint = match &error {
             Error::AmbiguousSession { .. } => "use its path",
@@ -207,11 +207,10 @@ pub(crate) fn see_branches(session: &str) -> String {
 pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
     use scrollback::model::Error;
     match error {
-        Error::NoSession(_) | Error::NoRecord(_) => FailureKind::NotFound,
+        Error::NoSession(_) | Error::NoRecord(_) | Error::EmptyBranch { .. } => FailureKind::NotFound,
         Error::ReadOnly(_)
         | Error::CannotStore { .. }
         | Error::NothingToStore(_)
-        | Error::EmptyBranch { .. }
         | Error::CopiedWhole
         | Error::InvalidName { .. }
         | Error::CannotCreate { .. }

@@ -449,7 +449,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: use a longer prefix: native:abc1, native:abc2
     $ scrollback show abc1#nope  [exit 1]
     scrollback: no record "nope" in session abc1
-    hint: run `scrollback tree SESSION --records` to see every record
+    hint: run `scrollback tree abc1 --records` to see every record
     $ scrollback show @~9  [exit 1]
     scrollback: there are only 2 sessions
     hint: run `scrollback --demo list` to see the bundled demo sessions

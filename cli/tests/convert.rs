@@ -236,12 +236,12 @@ fn a_session_that_was_rewound_to_its_start_says_which_branch_to_take() {
     let env = env();
     env.run(&["rewind", "s1", "--to", "start"]);
     assert_snapshot!(env.run(&["convert", "s1", "--to", "codex"]).all(), @r#"
-    [exit 2]
-    scrollback: session "s1" has no messages on this branch: it ends before the first prompt
+    [exit 1]
+    scrollback: nothing to convert: session "s1" has no messages on this branch: it ends before the first prompt
     hint: add --head u3 to convert the branch that was left; run `scrollback tree s1` to see every branch
     "#);
     assert_snapshot!(env.run(&["fork", "s1"]).all(), @r#"
-    [exit 2]
+    [exit 1]
     scrollback: session "s1" has no messages on this branch: it ends before the first prompt
     hint: use s1#u3 to take the branch that was left; run `scrollback tree s1` to see every branch
     "#);

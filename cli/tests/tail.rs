@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
+use insta::assert_snapshot;
 use serde_json::Value;
 use support::{TestEnv, line, talk};
 
@@ -419,6 +420,44 @@ fn what_is_piped_in_is_told_to_its_end() {
     assert_eq!(ran.out.lines().count(), 4, "{}", ran.out);
     let none = env.run_with(&["tail", "-"], b"\x00 garbage {\n");
     assert_eq!((none.code, none.out.as_str()), (0, ""), "{}", none.all());
+}
+
+/// What a person did at the agent's screen is shown as `show` shows it, and ids are short.
+#[test]
+fn what_a_person_did_is_told_as_that() {
+    let env = TestEnv::new();
+    let line = |at: usize, kind: &str, content: &str| {
+        let id = |at: usize| format!("ece64bda-90a1-4c1f-9a6e-0c84a1d1c2f{at}");
+        let (id, parent) = (id(at), serde_json::json!((at > 1).then(|| id(at - 1))));
+        format!(
+            r#"{{"type":"user","uuid":"{id}","parentUuid":{parent},"sessionId":"s",{kind}"message":{{"role":"user","content":"{content}"}},"timestamp":"2026-11-15T10:00:00Z"}}"#
+        ) + "\n"
+    };
+    let lines = [
+        line(1, "", "<command-name>/rename</command-name>\\n<command-args>Tide talk</command-args>"),
+        line(2, "", "<local-command-stdout>Session renamed to: Tide talk</local-command-stdout>"),
+        line(3, "", "<bash-input>git status</bash-input>"),
+        line(4, "", "<bash-stdout>clean</bash-stdout><bash-stderr></bash-stderr>"),
+        line(5, r#""origin":{"kind":"human"},"#, "When is high water?"),
+    ];
+    let ran = env.run_with(&["tail", "-", "--dialect", "claude-code"], lines.concat().as_bytes());
+    assert_snapshot!(ran.out.trim(), @"
+    ▌ you  15 Nov 2026 10:00 · ece64bda
+
+      /rename Tide talk
+
+      Session renamed to: Tide talk
+
+    ▌ you  15 Nov 2026 10:00 · ece64bda
+
+      ! git status
+
+      clean
+
+    ▌ you  15 Nov 2026 10:00 · ece64bda
+
+      When is high water?
+    ");
 }
 
 /// Ids that one moment made begin alike: what `tail` prints still names one session, and one record however many follow.

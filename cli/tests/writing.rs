@@ -92,7 +92,7 @@ fn a_step_back_is_a_record_and_leaves_a_branch() {
     assert_snapshot!(env.run(&["rewind", "s1"]).all(), @"
     [exit 2]
     scrollback: no record named
-    hint: use s1#RECORD; run `scrollback tree SESSION --records` to see every record
+    hint: use s1#RECORD; run `scrollback tree s1` to see its turns and their records
     ");
     assert_eq!(env.run(&["rewind", "s1#zzz"]).code, 1);
     let ambiguous = env.run(&["rewind", "s1#u"]);

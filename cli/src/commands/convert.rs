@@ -169,7 +169,8 @@ fn not_converted(session: &Session, how: &Conversion<'_>, error: Error) -> Failu
         }
         Error::EmptyBranch { ref session, ref left } => {
             let hint = format!("add --head {left} to convert the branch that was left; {}", see_branches(session));
-            Failure::new(FailureKind::Usage, error.to_string()).hint(hint)
+            let message = format!("nothing to convert: {error}");
+            Failure::new(FailureKind::NotFound, message).hint(hint)
         }
         Error::NothingToStore(_) if session.dialect().name() == "unknown" => {
             let failure = Failure::new(FailureKind::Usage, "unknown format");

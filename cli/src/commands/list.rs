@@ -270,7 +270,7 @@ fn table(rows: &[SessionRow], ids: &ShortIds<'_>, ctx: &Ctx) -> String {
         Column::fixed("ID"),
         Column::fixed("UPDATED").spare(1),
         Column::shrinking("PROJECT", 7).spare(2),
-        Column::shrinking("TITLE", 20).roomy(36).spare(3),
+        Column::shrinking("TITLE", 16).roomy(36).spare(3),
         Column::fixed("AGENT").spare(4),
         Column::right("MSGS").spare(5),
         Column::fixed("STATE").spare(6),

@@ -43,10 +43,9 @@ const START: &str = "start";
 pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let unnamed = |session: &str| {
         let failure = Failure::new(FailureKind::Usage, "no record named");
-        failure.hint(format!(
-            "use {}#RECORD; run `scrollback tree SESSION --records` to see every record",
-            clean::line(session)
-        ))
+        let session = clean::line(session);
+        failure
+            .hint(format!("use {session}#RECORD; run `scrollback tree {session}` to see its turns and their records"))
     };
     if let Some(session) = args.session.typed().strip_suffix('#') {
         return Err(unnamed(session));

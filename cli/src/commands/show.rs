@@ -21,6 +21,7 @@ use crate::render::todo_course;
 use crate::render::transcript::Transcript;
 use crate::render::{json, plural};
 use crate::session::located::{self, Located};
+use crate::session::resume::quote;
 use crate::session::{name, scope};
 
 /// Show a session
@@ -132,6 +133,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         let (branch, conversation) = (&branch, &conversation);
         let transcript = Transcript { session: &session, branch, conversation, range, detail, ids, sub_agents };
         print(&transcript, at, ctx)?;
+        footer(&session, &session_part(&args.session, named.record.as_deref()), ctx)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -180,7 +182,7 @@ fn no_messages(session: &Session, head: RecordRef<'_>) -> Failure {
         return Failure { kind: FailureKind::NotFound, ..empty.into() };
     }
     Failure::new(FailureKind::NotFound, format!("session {} has no messages", session.id()))
-        .hint("run `scrollback tree SESSION` to see its records")
+        .hint(format!("run `scrollback tree {} --records` to see its records", session.id()))
 }
 
 fn range(
@@ -253,20 +255,25 @@ fn print(transcript: &Transcript<'_>, at: Option<usize>, ctx: &mut Ctx) -> Resul
     // Without a terminal, earlier messages are left out.
     let start = if ctx.on_terminal { range.start } else { at.unwrap_or(range.start).max(range.start) };
     ctx.writing(|ctx, out| transcript.write(start..range.end, ctx, out))?;
-    footer(transcript.session, ctx)
+    ctx.end_page()
 }
 
-/// Notes about other branches and damage, on standard error.
-fn footer(session: &Session, ctx: &mut Ctx) -> Result<(), Failure> {
-    ctx.end_page()?;
+/// `SESSION` of `SESSION#RECORD` as it was typed, for a command line.
+fn session_part(name: &SessionName, record: Option<&str>) -> String {
+    let session = record.and_then(|record| name.typed().strip_suffix(record)?.strip_suffix('#'));
+    quote(session.unwrap_or(name.typed()))
+}
+
+/// Notes about other branches and damage, on standard error, with commands for the session as it was named.
+fn footer(session: &Session, name: &str, ctx: &mut Ctx) -> Result<(), Failure> {
     report_branch(session, ctx)?;
     let others = session.heads().len().saturating_sub(1) as u64;
     if others > 0 {
-        ctx.note(&format!("{}; run `scrollback tree SESSION` to see all.", plural(others, "more branch")))?;
+        ctx.note(&format!("{}; run `scrollback tree {name}` to see all.", plural(others, "more branch")))?;
     }
     if session.has_errors() {
         ctx.note(&format!(
-            "{} in the file; run `scrollback doctor SESSION` for details.",
+            "{} in the file; run `scrollback doctor {name}` for details.",
             plural(session.issue_count(), "problem")
         ))?;
     }

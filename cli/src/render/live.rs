@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use scrollback::model::{Message, Part};
+use scrollback::model::{Display, Message, Part};
+use scrollback::view::dividers;
 
-use super::message::{Around, Detail, Renderer};
+use super::message::{Around, Detail, Renderer, Texts, has_header};
 use super::short_ids::ShortIds;
 use super::todos::Todos;
 use crate::ctx::Ctx;
@@ -14,13 +15,19 @@ use crate::terminal::Look;
 /// What has been printed of a session.
 #[derive(Default)]
 pub(crate) struct Live {
-    shown: HashMap<String, Vec<Shown>>,
+    shown: HashMap<String, Printed>,
     /// The message that was printed last.
     last: Option<String>,
     after_tool: bool,
     /// Whether the file was rewritten: then a removed message was not rewound.
     pub(crate) rewritten: bool,
     todos: Todos,
+}
+
+/// A message that was printed.
+struct Printed {
+    display: Option<Display>,
+    parts: Vec<Shown>,
 }
 
 /// A part that was printed.
@@ -52,15 +59,32 @@ impl Live {
         let mut renderer = Renderer::within(ctx, detail, &ShortIds::Unknown, look);
         renderer.todos = std::mem::take(&mut self.todos);
         renderer.live = true;
+        let (display, texts) = (message.display(), Texts::of(message));
         let known = self.shown.remove(&message.id);
         let is_continued = self.last.as_ref() == Some(&message.id);
-        let mut out = String::new();
+        let between = message.parts.iter().take_while(|part| dividers::is_before_message(part)).count();
+        let (mut before_it, mut out) = (String::new(), String::new());
+        if let Some(display) =
+            display.as_ref().filter(|now| known.as_ref().and_then(|known| known.display.as_ref()) != Some(*now))
+        {
+            let text = renderer.display(display);
+            out += &(if text.is_empty() { text } else { format!("\n{text}") });
+        }
         self.after_tool &= is_continued;
         for (at, part) in message.parts.iter().enumerate() {
-            let before = known.as_ref().and_then(|known| known.get(at));
+            let before = known.as_ref().and_then(|known| known.parts.get(at));
             let Some(fresh) = fresh(part, before) else { continue };
-            let text = renderer.part(&fresh, message.role);
+            let text = match fresh {
+                Fresh::End(text) if !texts.are_displayed && texts.failure != Some(at) => {
+                    renderer.part(&Part::text(text), message.role)
+                }
+                _ => renderer.part_of(message, at, &texts),
+            };
             if text.is_empty() {
+                continue;
+            }
+            if at < between {
+                before_it += &format!("\n{}", text.trim_start_matches('\n'));
                 continue;
             }
             // An empty line before each part, except between tool calls.
@@ -75,18 +99,28 @@ impl Live {
         out += &(if todos.is_empty() { todos } else { format!("\n{todos}") });
         self.todos = std::mem::take(&mut renderer.todos);
         let is_new = known.is_none();
-        self.shown.insert(message.id.clone(), message.parts.iter().map(shown).collect());
-        if out.is_empty() && !is_new {
+        let has_header = !is_continued && has_header(message, display.as_ref(), &out);
+        self.shown
+            .insert(message.id.clone(), Printed { display, parts: message.parts.iter().map(shown).collect() });
+        if out.is_empty() && before_it.is_empty() && !(is_new && has_header) {
             return out;
         }
         self.last = Some(message.id.clone());
-        if is_continued { out } else { format!("\n{}{out}", renderer.header(message, &Around::default())) }
+        let header =
+            if has_header { format!("\n{}", renderer.header(message, &Around::default())) } else { String::new() };
+        before_it + &header + &out
     }
 }
 
-/// The piece of a part that has not been printed.
-fn fresh(part: &Part, before: Option<&Shown>) -> Option<Part> {
-    let Some(before) = before else { return Some(part.clone()) };
+/// What has not been printed of a part.
+enum Fresh<'p> {
+    All,
+    /// The end of a text.
+    End(&'p str),
+}
+
+fn fresh<'p>(part: &'p Part, before: Option<&Shown>) -> Option<Fresh<'p>> {
+    let Some(before) = before else { return Some(Fresh::All) };
     if before.part == hash(part) {
         return None;
     }
@@ -94,9 +128,9 @@ fn fresh(part: &Part, before: Option<&Shown>) -> Option<Part> {
         && let Some((old, new)) = text.text.split_at_checked(length)
         && hash_of(old) == printed
     {
-        return (!new.is_empty()).then(|| Part::text(new));
+        return (!new.is_empty()).then_some(Fresh::End(new));
     }
-    Some(part.clone())
+    Some(Fresh::All)
 }
 
 fn shown(part: &Part) -> Shown {

@@ -2,7 +2,7 @@
 
 use scrollback::model::{DataPart, Display, FilePart, Message, Part, Role, ToolPart, Usage, json};
 use scrollback::view::dividers;
-use scrollback::view::tool_view::{self, SubAgent, ToolView, data_url_bytes};
+use scrollback::view::tool_view::{self, Ending, SubAgent, ToolView, data_url_bytes};
 use serde_json::Value;
 
 use super::fold::{self, Fold};
@@ -51,6 +51,30 @@ pub(crate) struct Around {
     pub(crate) moved: Vec<String>,
 }
 
+/// What the texts of a message are, beside what somebody wrote.
+pub(crate) struct Texts {
+    /// People see its [`Display`] instead.
+    pub(crate) are_displayed: bool,
+    /// The position of the one that is an error.
+    pub(crate) failure: Option<usize>,
+}
+
+impl Texts {
+    pub(crate) fn of(message: &Message) -> Texts {
+        Texts { are_displayed: message.display().is_some(), failure: failure(message) }
+    }
+}
+
+/// Whether a message is shown with its author: not what stands for itself, such as an interruption.
+pub(crate) fn has_header(message: &Message, display: Option<&Display>, body: &str) -> bool {
+    match display {
+        // It follows the command that printed it.
+        Some(Display::Output { .. }) => false,
+        _ if message.parts.iter().all(dividers::is_alone) && !message.parts.is_empty() => false,
+        _ => message.role != Role::System || !body.is_empty(),
+    }
+}
+
 /// Thinking is folded to this many lines.
 const THINKING_LINES: usize = 6;
 
@@ -74,24 +98,12 @@ impl<'a> Renderer<'a> {
         let between = message.parts.iter().take_while(|part| dividers::is_before_message(part)).count();
         let mut out: String =
             message.parts[..between].iter().map(|part| self.part(part, message.role) + "\n").collect();
-        let mut body = String::new();
-        let mut after_tool = false;
-        let failure = failure(message);
-        let is_displayed = display.is_some();
-        let shown = display.as_ref().map(|display| self.display(display)).unwrap_or_default();
-        body += &shown;
+        let mut body = display.as_ref().map(|display| self.display(display)).unwrap_or_default();
+        let (mut after_tool, texts) = (false, Texts::of(message));
         for (at, part) in message.parts.iter().enumerate().skip(between) {
             let text = match part {
-                // What the model sees instead.
-                Part::Text(_) if is_displayed => String::new(),
-                Part::Text(text) if dividers::is_summarized(&text.text, &message.parts[at + 1..]) => String::new(),
-                Part::Text(text) if failure == Some(at) => {
-                    let error = serde_json::json!({"text": text.text});
-                    divider::of_part("error", &error, self.ids, &self.look, self.detail).unwrap_or_default()
-                }
-                Part::File(file) => self.file(file, tool_view::attached_name(&message.parts, at)),
                 Part::Data(data) if around.moved.iter().any(|moved| data.data["record"] == **moved) => String::new(),
-                part => self.part(part, message.role),
+                _ => self.part_of(message, at, &texts),
             };
             if text.is_empty() {
                 continue;
@@ -113,12 +125,7 @@ impl<'a> Renderer<'a> {
             }
             body += &block;
         }
-        let has_header = match &display {
-            // It follows the command that printed it.
-            Some(Display::Output { .. }) => false,
-            _ if message.parts.iter().all(dividers::is_alone) && !message.parts.is_empty() => false,
-            _ => message.role != Role::System || !body.is_empty(),
-        };
+        let has_header = has_header(message, display.as_ref(), &body);
         if has_header && body.is_empty() && message.role == Role::User && !self.live {
             body = self.aside("(empty)");
         }
@@ -150,6 +157,21 @@ impl<'a> Renderer<'a> {
         format!("{author}  {}\n", paint.dim(&about.collect::<Vec<_>>().join(" · ")))
     }
 
+    /// A part as it is shown in its message: empty if something else shows it.
+    pub(crate) fn part_of(&mut self, message: &Message, at: usize, texts: &Texts) -> String {
+        match &message.parts[at] {
+            // What the model sees instead.
+            Part::Text(_) if texts.are_displayed => String::new(),
+            Part::Text(text) if dividers::is_summarized(&text.text, &message.parts[at + 1..]) => String::new(),
+            Part::Text(text) if texts.failure == Some(at) => {
+                let error = serde_json::json!({"text": text.text});
+                divider::of_part("error", &error, self.ids, &self.look, self.detail).unwrap_or_default()
+            }
+            Part::File(file) => self.file(file, tool_view::attached_name(&message.parts, at)),
+            part => self.part(part, message.role),
+        }
+    }
+
     pub(crate) fn part(&mut self, part: &Part, role: Role) -> String {
         match part {
             // Only a model writes Markdown by design.
@@ -179,6 +201,10 @@ impl<'a> Renderer<'a> {
     fn call(&mut self, call: &ToolPart) -> String {
         let how = CallLook { look: self.look, full: self.detail.full, cwd: self.cwd.as_deref(), live: self.live };
         match ToolView::of(call) {
+            // The list is what it was.
+            ToolView::Todos { .. } if matches!(tool_view::ending(call), Ending::Failed | Ending::Denied) => {
+                tool::head(call, "", &[], &how) + &tool::failure(call, &how)
+            }
             ToolView::Todos { items } => {
                 let list = self.todos.update(&items, self.detail.full, Paint { colour: self.look.colour });
                 tool::head(call, "", &[], &how) + &list
@@ -208,7 +234,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// What a person typed, ran or saw.
-    fn display(&self, display: &Display) -> String {
+    pub(crate) fn display(&self, display: &Display) -> String {
         match display {
             Display::Typed { text } => self.typed(text),
             Display::Command { text } => self.typed(text),

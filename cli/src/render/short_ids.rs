@@ -14,7 +14,8 @@ pub(crate) const SHORT_ID_CHARS: usize = 8;
 pub(crate) enum ShortIds<'a> {
     /// All of them, sorted.
     Among(Vec<Cow<'a, str>>),
-    /// They are not known: every id is printed in full.
+    /// They are not known: every id is printed in full, except random ones. Those of one session hardly ever begin alike, and if two
+    /// do, a short one is refused as ambiguous.
     Unknown,
 }
 
@@ -56,7 +57,9 @@ impl<'a> ShortIds<'a> {
 
     /// The beginning of an id that no other id has.
     pub(crate) fn short<'i>(&self, id: &'i str) -> &'i str {
-        let ShortIds::Among(ids) = self else { return id };
+        let ShortIds::Among(ids) = self else {
+            return if is_random(id) { &id[..SHORT_ID_CHARS] } else { id };
+        };
         // Of all other ids, one beside it in the order has the longest common beginning.
         let at = ids.partition_point(|known| **known < *id);
         let before = at.checked_sub(1).and_then(|before| ids.get(before));
@@ -66,6 +69,16 @@ impl<'a> ShortIds<'a> {
         let end = id.char_indices().nth(needed.max(SHORT_ID_CHARS)).map_or(id.len(), |(end, _)| end);
         &id[..end]
     }
+}
+
+/// Whether an id is a UUID of version 4: all of it is random.
+fn is_random(id: &str) -> bool {
+    let is_form = |(at, byte): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        14 => byte == b'4',
+        _ => byte.is_ascii_hexdigit(),
+    };
+    id.len() == 36 && id.bytes().enumerate().all(is_form)
 }
 
 #[cfg(test)]
@@ -86,6 +99,13 @@ mod tests {
         assert_eq!(ids.short("ünïcödé-1"), "ünïcödé-");
         assert_eq!(ids.short("0190f0e2-aaac-1"), "0190f0e2-aaac", "an id that is not there is no beginning of another");
         assert_eq!(ShortIds::Unknown.short("0190f0e2-aaaa-1"), "0190f0e2-aaaa-1");
+        for (id, short) in [
+            ("ece64bda-90a1-4c1f-9a6e-0c84a1d1c2f3", "ece64bda"),
+            ("01a1eb14-5843-7083-955f-2300849875c0", "01a1eb14-5843-7083-955f-2300849875c0"),
+            ("ünïcödé-90a1-4c1f-9a6e-0c84a1d1c2f", "ünïcödé-90a1-4c1f-9a6e-0c84a1d1c2f"),
+        ] {
+            assert_eq!(ShortIds::Unknown.short(id), short);
+        }
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) fn record<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'
         Error::NoRecord(_) => {
             let message = format!("no record {name:?} in session {}", session.id());
             Failure::new(FailureKind::NotFound, message)
-                .hint("run `scrollback tree SESSION --records` to see every record")
+                .hint(format!("run `scrollback tree {} --records` to see every record", session.id()))
         }
         error => error.into(),
     })
