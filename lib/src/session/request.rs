@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
+use jiff::Timestamp;
 
 use crate::dialect::RepeatedId;
 use crate::model::issue::IssueKind;
 use crate::model::named_requests::NamedRequests;
 use crate::model::record::{Cost, Usage};
 use crate::session::tree::NodeIx;
-use crate::session::tree::skeleton::{Entry, Flags};
+use crate::session::tree::skeleton::{Entry, Flags, NO_TIME};
 use crate::session::{Branch, RecordRef, Session};
 
 /// What identifies a request to a model.
@@ -113,18 +114,35 @@ impl Session {
         })
     }
 
-    /// Tokens of the session's own requests among some records, by the order of the record that each belongs to.
-    pub fn usage_by_record(&self, records: &[RecordRef<'_>]) -> BTreeMap<usize, Usage> {
+    /// The session's own requests among some records, by the order of the record that each belongs to.
+    pub fn requests_by_record<'s>(
+        &'s self,
+        records: impl IntoIterator<Item = RecordRef<'s>>,
+    ) -> BTreeMap<usize, Vec<Request<'s>>> {
         let owners = self.owners();
         let owner = |entry: u32| owners[entry as usize];
-        let among: HashSet<NodeIx> = records.iter().map(|record| record.node).collect();
-        let mut usages: BTreeMap<usize, Usage> = BTreeMap::new();
+        let among: HashSet<NodeIx> = records.into_iter().map(|record| record.node).collect();
+        let mut by_record: BTreeMap<usize, Vec<Request<'s>>> = BTreeMap::new();
         let requests = self.requests_where(|entry| owner(entry).is_some_and(|owner| among.contains(&owner)));
         for request in requests.into_values() {
             let owner = owner(request.entry).into_iter();
-            owner.for_each(|owner| usages.entry(owner as usize).or_default().add(request.usage));
+            owner.for_each(|owner| by_record.entry(owner as usize).or_default().push(request));
         }
-        usages
+        by_record.values_mut().for_each(|requests| requests.sort_by_key(|request| request.first));
+        by_record
+    }
+
+    /// Their tokens.
+    pub fn usage_by_record(&self, records: &[RecordRef<'_>]) -> BTreeMap<usize, Usage> {
+        let by_record = self.requests_by_record(records.iter().copied()).into_iter();
+        let sum = |requests: Vec<Request<'_>>| Usage::sum(requests.iter().map(|request| request.usage));
+        by_record.filter_map(|(order, requests)| Some((order, sum(requests)?))).collect()
+    }
+
+    /// When a request was first reported.
+    pub fn time_of(&self, request: &Request<'_>) -> Option<Timestamp> {
+        let at = self.skeleton.entries.get(request.first as usize)?.at;
+        Some(at).filter(|at| *at != NO_TIME).and_then(|at| Timestamp::from_microsecond(at).ok())
     }
 
     /// Tokens of the session's own requests but those that a record reports.

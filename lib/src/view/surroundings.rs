@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use jiff::Timestamp;
+
 use crate::model::error::Result;
 use crate::model::message::{Part, Role};
-use crate::model::record::{Body, Content, Display, Kind, Usage};
-use crate::session::{Branch, Session};
+use crate::model::record::{Body, Content, Cost, Display, Kind, Usage};
+use crate::session::{Branch, RecordRef, Request, Session};
 use crate::view::conversation::Conversation;
 use crate::view::tool_view::{attached_name, data_url_bytes};
 
@@ -17,10 +19,25 @@ pub struct Around {
     pub attached: Vec<Attached>,
     /// How long its turn took.
     pub duration_ms: Option<u64>,
-    /// What its turn cost.
+    /// The tokens of its turn.
     pub usage: Option<Usage>,
+    /// The requests of its turn: each has its own price.
+    pub requests: Vec<TurnRequest>,
     /// Records whose dividers are shown elsewhere.
     pub moved: Vec<String>,
+}
+
+/// A request to a model that a turn made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnRequest {
+    /// The model that answered, where the agent names it.
+    pub model: Option<String>,
+    /// When it was made.
+    pub at: Option<Timestamp>,
+    /// Its tokens.
+    pub usage: Usage,
+    /// What it cost, where the agent records that.
+    pub cost: Option<Cost>,
 }
 
 /// Something that an agent attached to a prompt.
@@ -42,7 +59,7 @@ pub enum Attached {
 /// The surroundings of some messages of a branch.
 pub struct Surroundings {
     /// By the order of the record.
-    usage: BTreeMap<usize, Usage>,
+    requests: BTreeMap<usize, Vec<TurnRequest>>,
     attached: BTreeMap<usize, Vec<Attached>>,
     /// Dividers of compactions, each before the first message that the model still sees, or after the command that asked for it.
     dividers: BTreeMap<usize, Vec<Part>>,
@@ -83,8 +100,19 @@ impl Surroundings {
                 }
             }
         }
-        let usage = session.usage_by_record(&branch.records);
-        Ok(Surroundings { usage, attached: attached(branch, conversation, range)?, dividers, moved })
+        let records: Vec<RecordRef<'_>> = range.clone().flat_map(|at| conversation.records(at)).collect();
+        let requests = session.requests_by_record(records).into_iter();
+        let requests = requests.map(|(order, of_record)| {
+            let turn_request = |request: Request<'_>| TurnRequest {
+                model: request.model.filter(|model| !model.is_empty()).map(str::to_owned),
+                at: session.time_of(&request),
+                usage: request.usage,
+                cost: request.cost,
+            };
+            (order, of_record.into_iter().map(turn_request).collect())
+        });
+        let requests = requests.collect();
+        Ok(Surroundings { requests, attached: attached(branch, conversation, range)?, dividers, moved })
     }
 
     /// The dividers of compactions that kept this message and what follows it.
@@ -99,16 +127,15 @@ impl Surroundings {
         let is_between =
             |kind: Kind| matches!(kind, Kind::Compaction | Kind::Rewind | Kind::Restore | Kind::Attachment);
         let of_turn = |at: usize| conversation.records(at).filter(|record| !is_between(record.kind()));
-        let mut usage: Option<Usage> = None;
-        for cost in of_turn(at).filter_map(|record| self.usage.get(&record.order())) {
-            usage.get_or_insert_default().add(*cost);
-        }
+        let requests = of_turn(at).filter(|_| is_answer).filter_map(|record| self.requests.get(&record.order()));
+        let requests: Vec<TurnRequest> = requests.flatten().cloned().collect();
+        let usage = Usage::sum(requests.iter().map(|request| request.usage));
         let times = |at: usize| of_turn(at).filter_map(|record| record.at());
         let start = at.checked_sub(1).and_then(|before| times(before).max());
         let duration = start.zip(times(at).max()).filter(|_| is_answer);
         let duration_ms = duration.and_then(|(start, end)| u64::try_from(end.duration_since(start).as_millis()).ok());
         let attached = self.attached.get(&at).cloned().unwrap_or_default();
-        Around { attached, duration_ms, usage: usage.filter(|_| is_answer), moved: self.moved.clone() }
+        Around { attached, duration_ms, usage, requests, moved: self.moved.clone() }
     }
 }
 
