@@ -26,9 +26,10 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     if options == ["redact"] {
         return redact::run();
     }
-    if options == ["pages"] {
+    if options.first() == Some(&"pages") {
+        let home = if options[1..] == ["--full"] { home("M", &homes::FULL)? } else { home("S", &homes::SMALL)? };
         shell::run(&mut shell::command("cargo build --release --quiet --package scrollback"))?;
-        return pages::run();
+        return pages::run(&home);
     }
     if let Some(unknown) = options.iter().find(|option| !["--full", "--install"].contains(option)) {
         return Err(format!("unknown option `{unknown}`; use --full and --install").into());
@@ -60,7 +61,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     stream()?;
     recording()?;
     undo()?;
-    pages::run()?;
+    pages::run(&home)?;
     large()
 }
 
