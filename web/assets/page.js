@@ -20,6 +20,10 @@ document.addEventListener("DOMContentLoaded", () => {
       if (is) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
     }
+    for (const tick of all(".trace-map a")) {
+      const target = document.getElementById(tick.getAttribute("href").slice(1));
+      tick.classList.toggle("here", target?.closest("#messages > .msg") === message);
+    }
     if (!rail) return;
     const todo = here.flatMap((one) => all(".todo", one)).pop();
     if (!todo) return;
@@ -65,6 +69,7 @@ document.addEventListener("DOMContentLoaded", () => {
     try {
       await navigator.clipboard.writeText(text);
       button?.setAttribute("aria-label", "Copied");
+      button?.classList.add("copied");
     } catch { /* the browser does not allow it here */ }
   }
 
@@ -77,7 +82,7 @@ document.addEventListener("DOMContentLoaded", () => {
     O: () => toggle(all("#messages .tool")),
     y: () => { const one = messages()[place()]; if (one) copy(location.href.split("#")[0] + "#" + one.id); },
     t: () => tab("tree"), f: () => tab("files"), r: () => tab("replay"), c: () => tab("conversation"),
-    ArrowLeft: () => turn("prev"), ArrowRight: () => turn("next"),
+    ArrowLeft: () => turn("prev"), ArrowRight: () => turn("next"), p: () => document.querySelector("[data-play]")?.click(),
     "/": () => { const field = document.querySelector("input[type=search]"); field?.focus(); field?.select(); },
     "?": () => { const help = document.getElementById("help"); if (help.open) help.close(); else help.showModal(); },
   };
@@ -93,6 +98,8 @@ document.addEventListener("DOMContentLoaded", () => {
   });
 
   document.addEventListener("click", (event) => {
+    const anchor = event.target.closest(".msg-head > a.anchor");
+    if (anchor) copy(anchor.href, anchor);
     const button = event.target.closest("[data-copy]");
     if (button) copy(button.closest("figure, .copy").querySelector("code").textContent, button);
   });
@@ -116,6 +123,13 @@ document.addEventListener("DOMContentLoaded", () => {
     }
     scrollBy({ top: document.documentElement.scrollHeight - height, behavior: "instant" });
   });
+
+  // A replay goes on by itself: ten times as fast as it was, but so that it can be read.
+  if (document.querySelector("[data-play=on]")) {
+    const next = document.querySelector("a[rel=next]");
+    const took = Number(document.querySelector("[data-took]")?.dataset.took ?? 0);
+    if (next) setTimeout(() => location.replace(next.href + "&play=1"), Math.min(Math.max(took / 10, 2000), 10000));
+  }
 
   let waiting = false;
   addEventListener("scroll", () => {

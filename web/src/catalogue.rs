@@ -1,21 +1,28 @@
 //! Every session that the server shows, as the last look at the disk found them. A request reads this and never walks the disk.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
+use scrollback::model::{Part, ToolPart};
 use scrollback::session::{Session, Source};
+use scrollback::view::counting::{CountedSession, SessionCounts};
 use scrollback::view::find::{ProjectScope, Scope};
 use scrollback::view::listing::Depth;
 use scrollback::view::stream::{Interrupter, Wake, Watch, WatchBy};
+use scrollback::view::tool_view::{Ending, ending};
 use scrollback::view::{Conversation, SessionRow};
 use scrollback_index::{Archive, Depth as IndexDepth};
 
+use crate::figures::Figures;
 use crate::render::trace::{LIST_TICKS, Trace};
+use crate::render::{grammar, tool};
 use crate::site::Site;
 
-/// How many of the newest sessions get a trace, and how large they may be: each is read whole for it.
+/// How many of the newest sessions get a whole trace, and how large they may be: each is read for it. Others have one of what was
+/// counted.
 const TRACED_SESSIONS: usize = 200;
 const TRACED_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -26,10 +33,26 @@ pub struct Entry {
     pub row: Box<SessionRow>,
     /// Where it is.
     pub source: Source,
-    /// Its prompts, calls and failures in one line, if it was read.
-    pub trace: Option<Arc<Trace>>,
-    /// What its files were like when it was traced.
+    /// What its messages show, if they were read.
+    pub glance: Option<Arc<Glance>>,
+    /// What its files were like when they were read.
     stamp: Option<u64>,
+}
+
+/// A session at a glance.
+pub struct Glance {
+    /// Its prompts, calls and failures in one line.
+    pub trace: Trace,
+    /// The call that it ends in, if that has no result.
+    pub doing: Option<Doing>,
+}
+
+/// A call without a result.
+pub struct Doing {
+    /// Whether it waits for a person's approval.
+    pub is_waiting: bool,
+    /// The name of the tool, and what it is about.
+    pub call: (String, String),
 }
 
 /// Every session, the newest first.
@@ -109,16 +132,24 @@ impl Shelf {
 #[derive(Default)]
 pub struct Catalogue {
     shelf: RwLock<Arc<Shelf>>,
+    figures: RwLock<Arc<Figures>>,
+    /// What sessions count, with what their files were like, by their path: where no index keeps it.
+    counted: Mutex<HashMap<PathBuf, (u64, SessionCounts)>>,
 }
 
 impl Catalogue {
     /// As it is now.
     pub fn shelf(&self) -> Arc<Shelf> {
-        self.shelf.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        self.shelf.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What was counted last.
+    pub fn figures(&self) -> Arc<Figures> {
+        self.figures.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn replace(&self, shelf: Shelf) {
-        *self.shelf.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(shelf);
+        *self.shelf.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(shelf);
     }
 }
 
@@ -155,14 +186,29 @@ pub fn list(site: &Site) {
 }
 
 /// Looks at the disk once, lists what it finds, and reads what the list and searches need more.
-fn look(site: &Site) {
-    let (mut archive, mut entries, unreadable) = listed(site);
-    trace(&mut entries, site);
-    site.catalogue.replace(Shelf::new(entries, unreadable, (site.now)()));
-    read_texts(&mut archive, site);
+fn look(site: &Site) -> Looked {
+    let mut looked = listed(site);
+    glance(&mut looked.entries, site);
+    site.catalogue.replace(Shelf::new(looked.entries.clone(), looked.unreadable, (site.now)()));
+    read_texts(&mut looked.archive, site);
+    looked
 }
 
-fn listed(site: &Site) -> (Archive, Vec<Entry>, usize) {
+/// Looks at the disk once, and lists and counts what it finds.
+pub fn list_and_count(site: &Site) {
+    count(look(site), site);
+}
+
+/// What was found on the disk.
+struct Looked {
+    archive: Archive,
+    /// Every session, also those that are not shown: one of them can have a fact that a copy only repeats.
+    all: Vec<(Box<SessionRow>, Source)>,
+    entries: Vec<Entry>,
+    unreadable: usize,
+}
+
+fn listed(site: &Site) -> Looked {
     let mut archive = (site.open_archive)();
     let sources: Vec<Source> = archive.places().sources().into_iter().filter_map(Result::ok).collect();
     let mut listing = archive.describe(sources, Depth::Ends, &|| {});
@@ -171,37 +217,86 @@ fn listed(site: &Site) -> (Archive, Vec<Entry>, usize) {
     let known: HashMap<&std::path::Path, &Entry> =
         before.entries.iter().map(|entry| (entry.source.path.as_path(), entry)).collect();
     let mut entries: Vec<Entry> = Vec::new();
-    for (row, source) in site.selection.select(listing.sessions) {
+    for (row, source) in site.selection.select(listing.sessions.clone()) {
         let stamp = source.stamp();
         let same = known.get(source.path.as_path()).filter(|known| known.stamp == stamp && known.row.id == row.id);
-        let trace = same.and_then(|known| known.trace.clone());
-        entries.push(Entry { row, source, trace, stamp });
+        let glance = same.and_then(|known| known.glance.clone());
+        entries.push(Entry { row, source, glance, stamp });
     }
     site.catalogue.replace(Shelf::new(entries.clone(), unreadable, (site.now)()));
-    (archive, entries, unreadable)
+    Looked { archive, all: listing.sessions, entries, unreadable }
 }
 
-/// Reads the newest sessions that have no trace yet.
-fn trace(entries: &mut [Entry], site: &Site) {
-    for entry in entries.iter_mut().take(TRACED_SESSIONS).filter(|entry| entry.trace.is_none()) {
+/// Counts what all sessions add up to. Where an index keeps what each adds, nothing is read.
+fn count(looked: Looked, site: &Site) {
+    let Looked { mut archive, all, entries, .. } = looked;
+    let mut kept = std::mem::take(&mut *site.catalogue.counted.lock().unwrap_or_else(PoisonError::into_inner));
+    let shown: HashSet<String> = entries.iter().map(|entry| entry.row.path.clone()).collect();
+    let is_in_scope = |row: &SessionRow| shown.contains(&row.path);
+    let stamps: HashMap<PathBuf, u64> =
+        all.iter().filter_map(|(_, source)| Some((source.path.clone(), source.stamp()?))).collect();
+    let (mut sessions, mut changed) = (Vec::new(), Vec::new());
+    for (row, source) in all {
+        let same = kept.remove(&source.path).filter(|(stamp, _)| stamps.get(&source.path) == Some(stamp));
+        match same {
+            Some((_, counts)) => {
+                let is_in_scope = is_in_scope(&row);
+                sessions.push((CountedSession { row, counts, is_in_scope }, source.path));
+            }
+            None => changed.push((row, source)),
+        }
+    }
+    let counted = archive.count(changed, &is_in_scope, &|| {});
+    sessions.extend(counted.sessions.into_iter().zip(counted.sources.into_iter().map(|source| source.path)));
+    let (sessions, paths): (Vec<CountedSession>, Vec<PathBuf>) = sessions.into_iter().unzip();
+    let figures = Figures::of(&sessions, &site.zone, &*site.price);
+    *site.catalogue.figures.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(figures);
+    if !archive.has_index() {
+        let kept = sessions.into_iter().zip(paths).filter_map(|(session, path)| {
+            let stamp = *stamps.get(&path)?;
+            Some((path, (stamp, session.counts)))
+        });
+        *site.catalogue.counted.lock().unwrap_or_else(PoisonError::into_inner) = kept.collect();
+    }
+}
+
+/// Reads the newest sessions that were not read yet.
+fn glance(entries: &mut [Entry], site: &Site) {
+    for entry in entries.iter_mut().take(TRACED_SESSIONS).filter(|entry| entry.glance.is_none()) {
         if entry.row.size_bytes <= TRACED_BYTES
             && let Ok(session) = site.open(&entry.source)
         {
-            entry.trace = trace_of(&session).map(Arc::new);
+            entry.glance = Glance::of(&session).map(Arc::new);
         }
     }
 }
 
-/// The trace of a session's newest branch.
-pub fn trace_of(session: &Session) -> Option<Trace> {
-    let branch = session.branch(session.head()?);
-    let conversation = Conversation::new(&branch);
-    let mut trace = Trace::default();
-    for message in conversation.messages(0..conversation.len()) {
-        trace.add(&message.ok()?);
+impl Glance {
+    /// Looks at a session's newest branch.
+    fn of(session: &Session) -> Option<Glance> {
+        let branch = session.branch(session.head()?);
+        let conversation = Conversation::new(&branch);
+        let (mut trace, mut doing) = (Trace::default(), None);
+        for message in conversation.messages(0..conversation.len()) {
+            let message = message.ok()?;
+            trace.add(&message);
+            let last = message.parts.iter().rev().find(|part| !matches!(part, Part::StepStart));
+            doing = last.and_then(Part::as_call).and_then(Doing::of);
+        }
+        trace.thin(LIST_TICKS);
+        Some(Glance { trace, doing })
     }
-    trace.thin(LIST_TICKS);
-    Some(trace)
+}
+
+impl Doing {
+    fn of(call: &ToolPart) -> Option<Doing> {
+        let is_waiting = match ending(call) {
+            Ending::Waiting => true,
+            Ending::Running | Ending::NoResult => false,
+            Ending::Ok | Ending::Failed | Ending::Denied => return None,
+        };
+        Some(Doing { is_waiting, call: tool::in_one_line(call) })
+    }
 }
 
 /// Indexes what has changed, so that a search reads no file.
@@ -220,26 +315,38 @@ pub fn keep(site: &Arc<Site>) -> Interrupter {
     let interrupter = watch.interrupter();
     let site = site.clone();
     std::thread::spawn(move || {
-        look(&site);
-        let mut looked = std::time::Instant::now();
+        grammar::load();
+        count(look(&site), &site);
+        let (mut looked, mut counted) = (Instant::now(), Instant::now());
+        let mut uncounted = None;
         loop {
             site.places.roots().iter().for_each(|root| watch.folder(root));
-            match watch.wait() {
+            let woken = watch.wait();
+            if counted.elapsed() >= COUNT_EVERY
+                && let Some(found) = uncounted.take()
+            {
+                count(found, &site);
+                counted = Instant::now();
+            }
+            match woken {
                 Wake::Interrupted => return,
                 Wake::Time if looked.elapsed() < LOOK_ANYWAY => continue,
                 Wake::Time | Wake::Changed(_) => {}
             }
             // An agent writes many lines at once.
             std::thread::sleep(SETTLE);
-            look(&site);
-            looked = std::time::Instant::now();
+            uncounted = Some(look(&site));
+            looked = Instant::now();
         }
     });
     interrupter
 }
 
 /// How long changes may go on before they are looked at.
-const SETTLE: std::time::Duration = std::time::Duration::from_millis(200);
+const SETTLE: Duration = Duration::from_millis(200);
+
+/// How often all sessions are counted at most: an agent at work changes its session all the time.
+const COUNT_EVERY: Duration = Duration::from_secs(10);
 
 /// How often the disk is looked at even if nothing is reported: some file systems report nothing.
-const LOOK_ANYWAY: std::time::Duration = std::time::Duration::from_secs(30);
+const LOOK_ANYWAY: Duration = Duration::from_secs(30);

@@ -5,6 +5,7 @@
 
 pub mod render;
 mod style;
+pub mod figures;
 mod transcript;
 pub mod export;
 pub mod catalogue;

@@ -13,9 +13,13 @@ use scrollback_index::Archive;
 
 use crate::SubAgents;
 use crate::catalogue::{Catalogue, Found, Selection};
+use crate::figures::Price;
 
 /// Whole sessions that are kept open: a reader pages through one, and looks at its tree and files. One holds its links, not its text.
 const OPEN_SESSIONS: usize = 3;
+
+/// A smaller session is read sooner than the index is opened.
+const RESUMED_BYTES: u64 = 4 * 1024 * 1024;
 
 /// What the server shows.
 pub struct Site {
@@ -33,6 +37,8 @@ pub struct Site {
     pub data: Option<PathBuf>,
     /// The machine, for the plan of an undo.
     pub host: Host,
+    /// The user's own prices.
+    pub price: Box<Price>,
     /// Every session.
     pub catalogue: Catalogue,
     /// Whole sessions that were asked for lately, with what their files were like.
@@ -47,8 +53,15 @@ pub struct OpenedSession {
 }
 
 impl Site {
-    /// Reads a whole session.
+    /// Reads a whole session; of a large one that the index knows, only what was appended.
     pub fn open(&self, source: &Source) -> scrollback::Result<Session> {
+        let is_large = std::fs::metadata(&source.path).is_ok_and(|file| file.len() > RESUMED_BYTES);
+        if is_large {
+            let mut archive = (self.open_archive)();
+            if archive.has_index() {
+                return archive.session(source);
+            }
+        }
         self.read(source, |reading| Session::open(source, reading))
     }
 

@@ -19,11 +19,15 @@ use crate::render::words::plural;
 use crate::render::{Look, Medium, divider, text};
 
 /// Conversations inside of conversations: deeper ones are a link.
-const MAX_DEPTH: u8 = 3;
+pub(crate) const MAX_DEPTH: u8 = 3;
 
 /// How many messages of a sub-agent are shown inside its call: on a page, and in a file.
 pub(crate) const PAGE_NESTED_MESSAGES: usize = 12;
-const FILE_NESTED_MESSAGES: usize = 2_000;
+pub(crate) const FILE_NESTED_MESSAGES: usize = 2_000;
+
+/// How many conversations inside of calls a page shows, and a file.
+pub(crate) const PAGE_NESTED: usize = 40;
+pub(crate) const FILE_NESTED: usize = 1_000;
 
 /// Finds the sessions of sub-agents. Whoever renders decides where they may be looked for.
 pub trait SubAgents {
@@ -90,6 +94,15 @@ impl<'a> Transcript<'a> {
         self.message_from(at, 0, look)
     }
 
+    /// Dividers behind the last message of a range.
+    pub fn end(&self, after: usize, look: &Look<'_>) -> Markup {
+        let dividers = self.surroundings.dividers_before(after).filter_map(|part| match part {
+            scrollback::Part::Data(data) => divider::of_part(&data.kind, &data.data, look),
+            _ => None,
+        });
+        PreEscaped(dividers.map(|divider| divider.0).collect())
+    }
+
     /// The same from one of its parts on.
     pub fn message_from(&self, at: usize, part: usize, look: &Look<'_>) -> scrollback::Result<Markup> {
         let Some(message) = self.conversation.message(at).transpose()? else { return Ok(html! {}) };
@@ -98,8 +111,11 @@ impl<'a> Transcript<'a> {
 
     /// A message that was read already.
     pub fn shown(&self, at: usize, message: &Message, part: usize, look: &Look<'_>) -> Markup {
-        let gaps = self.gaps.get(&at).into_iter().flatten().map(|gap| divider::gap(gap, look));
-        let mut html: String = gaps.map(|gap| gap.0).collect();
+        let mut html = String::new();
+        for gap in self.gaps.get(&at).into_iter().flatten() {
+            let island = self.session.heads().find(|head| head.kind == HeadKind::Island && gap.bridged_to.is_none());
+            html += &divider::gap(gap, island.map(|head| head.record), look).0;
+        }
         if self.reactions.is_placed(at) {
             return PreEscaped(html);
         }
@@ -164,7 +180,7 @@ impl<'a> Transcript<'a> {
                 span { (text::brief(&id, 80)) }
             }
         };
-        if self.depth >= MAX_DEPTH || look.text_limit() < PAGE_LEAST_BYTES {
+        if !self.may_nest(look) {
             return Some(html! { div.nested { (foot) } });
         }
         let session = self.sub_agents.open(&source).ok()?;
@@ -175,9 +191,16 @@ impl<'a> Transcript<'a> {
         Some(html! { div.nested { (shown) (foot) } })
     }
 
+    /// Whether there is room for a conversation inside of a call.
+    fn may_nest(&self, look: &Look<'_>) -> bool {
+        let left = look.nested_left.get();
+        look.nested_left.set(left.saturating_sub(1));
+        left > 0 && self.depth < MAX_DEPTH && look.text_limit() >= PAGE_LEAST_BYTES
+    }
+
     /// A side conversation in the same file.
     fn side(&self, side: &Branch<'a>, look: &Look<'_>) -> Option<Markup> {
-        if self.depth >= MAX_DEPTH {
+        if !self.may_nest(look) {
             return None;
         }
         let inner = look.nested(look.medium, look.dialect);
@@ -207,7 +230,7 @@ impl<'a> Transcript<'a> {
 const PAGE_LEAST_BYTES: usize = 8_000;
 
 /// The side conversations of a session's file that began at messages in a range, each without what it shares with the branch.
-fn sides<'a>(
+pub(crate) fn sides<'a>(
     session: &'a Session,
     conversation: &Conversation<'a, 'a>,
     range: Range<usize>,
@@ -234,7 +257,7 @@ fn sides<'a>(
 }
 
 /// The call that began each side conversation: the one with the same prompt, else the only one.
-fn calls_of_sides<'m>(message: &'m Message, sides: &[Branch<'_>]) -> HashMap<&'m str, usize> {
+pub(crate) fn calls_of_sides<'m>(message: &'m Message, sides: &[Branch<'_>]) -> HashMap<&'m str, usize> {
     if sides.is_empty() {
         return HashMap::new();
     }

@@ -18,6 +18,7 @@ use serde_json::json;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::prices::Prices;
 use crate::redaction;
 use crate::session::{archive, scope};
 use crate::terminal::interrupt::on_interrupt;
@@ -99,7 +100,8 @@ pub(crate) fn run(args: &ServeArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-fn site(global: &Global, ctx: &Ctx) -> Result<Site, Failure> {
+fn site(global: &Global, ctx: &mut Ctx) -> Result<Site, Failure> {
+    let prices = Prices::read(ctx)?;
     let mask = if ctx.is_not_redacting() { None } else { Some(redaction::for_reading(ctx)?) };
     let places = Places { mask: mask.clone(), ..scope::places(global, ctx)? };
     let scope = scope::scope(global, ctx)?;
@@ -120,6 +122,7 @@ fn site(global: &Global, ctx: &Ctx) -> Result<Site, Failure> {
         now: Box::new(move || now()),
         data: Some(ctx.home.data()).filter(|data| data.is_absolute()),
         host,
+        price: Box::new(move |model, usage| prices.cost(model, usage)),
         catalogue: Catalogue::default(),
         opened: Mutex::default(),
     })

@@ -24,6 +24,7 @@ pub(crate) mod transcript;
 pub(crate) mod turns;
 
 use scrollback::session::State;
+pub(crate) use scrollback_web::render::words::plural;
 
 /// How a session ends, in a word for people; `--json` has the exact state.
 pub(crate) fn state_word(state: State) -> &'static str {
@@ -31,14 +32,5 @@ pub(crate) fn state_word(state: State) -> &'static str {
         State::InterruptedPrompt => "no answer",
         State::InterruptedTurn => "interrupted",
         State::Clean | State::Degraded => state.name(),
-    }
-}
-
-/// A count with its noun.
-pub(crate) fn plural(count: u64, noun: &str) -> String {
-    match (count, noun.strip_suffix("ch")) {
-        (1, _) => format!("1 {noun}"),
-        (_, Some(_)) => format!("{count} {noun}es"),
-        (_, None) => format!("{count} {noun}s"),
     }
 }

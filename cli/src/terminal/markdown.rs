@@ -7,6 +7,7 @@ use std::mem::take;
 
 use anstyle::Style;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd};
+use scrollback_web::render::grammar::Budget;
 
 use super::inline::Inline;
 use super::page::{Margin, Page};
@@ -40,7 +41,7 @@ pub(crate) fn render(source: &str, look: &Look) -> String {
         literal: String::new(),
         language: None,
         table: None,
-        budget: highlight::Budget::new(),
+        budget: Budget::of_text(),
     };
     for event in Parser::new_ext(source, OPTIONS) {
         writer.event(event);
@@ -60,7 +61,7 @@ struct Writer<'a> {
     /// The language of the open code block.
     language: Option<CowStr<'a>>,
     table: Option<Table>,
-    budget: highlight::Budget,
+    budget: Budget,
 }
 
 impl<'a> Writer<'a> {

@@ -8,11 +8,11 @@ use scrollback::session::RecordRef;
 use scrollback::view::{Conversation, listing};
 
 use super::{Document, Error, facts};
-use crate::render::code::Budget;
+use crate::render::grammar::Budget;
 use crate::render::icon::{agent_mark, whole_sprite};
 use crate::render::{Folds, Look, Medium, text, words};
 use crate::style::{STYLE, STYLE_HASH};
-use crate::transcript::{Transcript, is_room};
+use crate::transcript::{FILE_NESTED, Transcript, is_room};
 
 /// Writes the session as a page that needs nothing else.
 pub fn write(document: &Document<'_>, out: &mut dyn Write) -> Result<(), Error> {
@@ -33,7 +33,8 @@ pub fn write(document: &Document<'_>, out: &mut dyn Write) -> Result<(), Error> 
         }
     };
     out.write_all(head.0.as_bytes())?;
-    let (highlighting, room) = (RefCell::new(Budget::new()), Cell::new(usize::MAX));
+    let (highlighting, room) = (RefCell::new(Budget::of_file()), Cell::new(usize::MAX));
+    let nested_left = Cell::new(FILE_NESTED);
     for (at, head) in document.heads.iter().enumerate() {
         if document.heads.len() > 1 {
             let name = if at == 0 { "The newest branch" } else { "Another branch" };
@@ -44,7 +45,7 @@ pub fn write(document: &Document<'_>, out: &mut dyn Write) -> Result<(), Error> 
                     .as_bytes(),
             )?;
         }
-        branch(document, *head, &highlighting, &room, out)?;
+        branch(document, *head, &highlighting, &room, &nested_left, out)?;
     }
     out.write_all(end(document).0.as_bytes())?;
     Ok(())
@@ -55,6 +56,7 @@ fn branch(
     head: RecordRef<'_>,
     highlighting: &RefCell<Budget>,
     room: &Cell<usize>,
+    nested_left: &Cell<usize>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let branch = document.session.branch(head);
@@ -69,14 +71,17 @@ fn branch(
         is_room: is_room(&conversation),
         level: 2,
         cwd: RefCell::new(None),
+        price: document.price,
         highlighting,
         room_bytes: room,
+        nested_left,
     };
     out.write_all(if look.is_room { b"<div class=\"room\">" } else { b"<div>" })?;
     for at in range {
         out.write_all(transcript.message(at, &look)?.0.as_bytes())?;
         out.write_all(b"\n")?;
     }
+    out.write_all(transcript.end(conversation.len(), &look).0.as_bytes())?;
     out.write_all(b"</div>")?;
     Ok(())
 }

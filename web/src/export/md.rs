@@ -2,10 +2,13 @@
 //!
 //! It is read by other programs: raw HTML becomes text and pictures become links, as on a page.
 
+use std::cell::Cell;
+use std::collections::HashMap;
 use std::io::Write;
 
 use pulldown_cmark::{Event, Options, Parser, Tag};
 use scrollback::model::{Display, Message, Part, Role, ToolPart};
+use scrollback::session::{Branch, Session};
 use scrollback::view::Conversation;
 use scrollback::view::dividers;
 use scrollback::view::listing;
@@ -14,6 +17,7 @@ use serde_json::Value;
 
 use super::{Document, Error, facts};
 use crate::render::{text, words};
+use crate::transcript::{FILE_NESTED, FILE_NESTED_MESSAGES, MAX_DEPTH, calls_of_sides, sides};
 
 /// More of one output is cut: nobody pastes it into an issue.
 const OUTPUT_LIMIT_BYTES: usize = 64 * 1024;
@@ -28,47 +32,107 @@ pub fn write(document: &Document<'_>, out: &mut dyn Write) -> Result<(), Error> 
     for (name, fact) in facts(&row, document.zone) {
         writeln!(out, "- {name}: {}", inline(&fact))?;
     }
+    let nested_left = Cell::new(FILE_NESTED);
     for (at, head) in document.heads.iter().enumerate() {
         if document.heads.len() > 1 {
             let name = if at == 0 { "The newest branch" } else { "Another branch" };
             writeln!(out, "\n---\n\n# {name}, up to {}", inline(&text::short_id(&head.id())))?;
         }
-        let branch = document.session.branch(*head);
-        let conversation = Conversation::new(&branch);
-        for message in conversation.messages(0..conversation.len()) {
-            message_to(&message?, document, out)?;
-        }
+        let writer = Writer { document, session: document.session, depth: 0, nested_left: &nested_left };
+        writer.branch(&document.session.branch(*head), out)?;
     }
     Ok(())
 }
 
-fn message_to(message: &Message, document: &Document<'_>, out: &mut dyn Write) -> Result<(), Error> {
-    let author = match (message.role, message.author()) {
-        (_, "you") => "You",
-        (Role::System, "system") => "System",
-        (Role::Assistant, "assistant") => crate::render::icon::agent_name(document.session.dialect().name()),
-        (_, author) => author,
-    };
-    let at = message.noted("timestamp").and_then(|at| at.parse().ok());
-    let when = at.map(|at| format!(" · {}", words::day_and_time(at, document.zone))).unwrap_or_default();
-    let mut body = Vec::new();
-    let display = message.display();
-    if let Some(display) = &display {
-        writeln!(body, "\n{}", displayed(display))?;
-    }
-    for (at, part) in message.parts.iter().enumerate() {
-        if display.is_some() && matches!(part, Part::Text(_)) {
-            continue;
+/// Writes a session, or one that a call of it started.
+struct Writer<'d> {
+    document: &'d Document<'d>,
+    session: &'d Session,
+    /// Conversations around this one.
+    depth: u8,
+    /// How many further ones are written.
+    nested_left: &'d Cell<usize>,
+}
+
+impl Writer<'_> {
+    fn branch(&self, branch: &Branch<'_>, out: &mut dyn Write) -> Result<(), Error> {
+        let conversation = Conversation::new(branch);
+        let most = if self.depth == 0 { usize::MAX } else { FILE_NESTED_MESSAGES };
+        let range = conversation.len().saturating_sub(most)..conversation.len();
+        let sides = if self.depth == 0 { sides(self.session, &conversation, range.clone()) } else { HashMap::new() };
+        for (at, message) in range.clone().zip(conversation.messages(range)) {
+            self.message(&message?, sides.get(&at).map(Vec::as_slice).unwrap_or_default(), out)?;
         }
-        part_to(message, at, part, &mut body)?;
+        Ok(())
     }
-    if !body.is_empty() {
-        if !message.parts.iter().all(dividers::is_alone) || display.is_some() {
-            writeln!(out, "\n## {}{when}", inline(author))?;
+
+    fn message(&self, message: &Message, sides: &[Branch<'_>], out: &mut dyn Write) -> Result<(), Error> {
+        let author = match (message.role, message.author()) {
+            (_, "you") => "You",
+            (Role::System, "system") => "System",
+            (Role::Assistant, "assistant") => crate::render::icon::agent_name(self.session.dialect().name()),
+            (_, author) => author,
+        };
+        let at = message.noted("timestamp").and_then(|at| at.parse().ok());
+        let when = at.map(|at| format!(" · {}", words::day_and_time(at, self.document.zone))).unwrap_or_default();
+        let mut body = Vec::new();
+        let display = message.display();
+        if let Some(display) = &display {
+            writeln!(body, "\n{}", displayed(display))?;
         }
-        out.write_all(&body)?;
+        let started = calls_of_sides(message, sides);
+        for (at, part) in message.parts.iter().enumerate() {
+            if display.is_some() && matches!(part, Part::Text(_)) {
+                continue;
+            }
+            if let Part::Tool(call) = part {
+                let side = started.get(call.call_id.as_str()).and_then(|side| sides.get(*side));
+                call_to(call, &self.nested(call, side)?, &mut body)?;
+                continue;
+            }
+            part_to(message, at, part, &mut body)?;
+        }
+        let is_unnamed = |side: &usize| !started.values().any(|started| started == side);
+        for side in (0..sides.len()).filter(is_unnamed) {
+            folded("A conversation beside this one", &self.inside(self.session, &sides[side])?, &mut body)?;
+        }
+        if !body.is_empty() {
+            if !message.parts.iter().all(dividers::is_alone) || display.is_some() {
+                // Inside of a call, a heading would end up in the outline of the whole.
+                let (before, after) = if self.depth == 0 { ("## ", "") } else { ("**", "**") };
+                writeln!(out, "\n{before}{}{when}{after}", inline(author))?;
+            }
+            out.write_all(&body)?;
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// The conversation that a call started: in the same file, or a session of its own.
+    fn nested(&self, call: &ToolPart, side: Option<&Branch<'_>>) -> Result<String, Error> {
+        let ToolView::SubAgent(agent) = ToolView::of(call) else { return Ok(String::new()) };
+        if let Some(side) = side {
+            return self.inside(self.session, side);
+        }
+        let found = self.document.sub_agents.find(&self.session.id().0, &call.call_id, agent.session);
+        // One that is gone by now is not there.
+        let Some(Ok(session)) = found.map(|source| self.document.sub_agents.open(&source)) else {
+            return Ok(String::new());
+        };
+        match session.head() {
+            Some(head) => self.inside(&session, &session.branch(head)),
+            None => Ok(String::new()),
+        }
+    }
+
+    fn inside(&self, session: &Session, branch: &Branch<'_>) -> Result<String, Error> {
+        if self.depth >= MAX_DEPTH || self.nested_left.get() == 0 {
+            return Ok(String::new());
+        }
+        self.nested_left.set(self.nested_left.get() - 1);
+        let mut out = Vec::new();
+        Writer { session, depth: self.depth + 1, ..*self }.branch(branch, &mut out)?;
+        Ok(String::from_utf8_lossy(&out).trim_matches('\n').to_owned())
+    }
 }
 
 fn part_to(message: &Message, at: usize, part: &Part, out: &mut Vec<u8>) -> Result<(), Error> {
@@ -79,7 +143,7 @@ fn part_to(message: &Message, at: usize, part: &Part, out: &mut Vec<u8>) -> Resu
         Part::Text(text) => writeln!(out, "\n{}", harmless(&text.text))?,
         Part::Reasoning(thought) if thought.text.trim().is_empty() => {}
         Part::Reasoning(thought) => folded("Thinking", &harmless(&thought.text), out)?,
-        Part::Tool(call) => call_to(call, out)?,
+        Part::Tool(call) => call_to(call, "", out)?,
         Part::File(file) => {
             let name = attached_name(&message.parts, at);
             writeln!(out, "\n*File: {} ({})*", inline(name), inline(&file.media_type))?;
@@ -118,8 +182,8 @@ fn part_to(message: &Message, at: usize, part: &Part, out: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// A call: one line that opens.
-fn call_to(call: &ToolPart, out: &mut Vec<u8>) -> Result<(), Error> {
+/// A call: one line that opens. `nested` is the conversation that it started.
+fn call_to(call: &ToolPart, nested: &str, out: &mut Vec<u8>) -> Result<(), Error> {
     let view = ToolView::of(call);
     let argument = match &view {
         ToolView::Shell(run) => run.command.to_string(),
@@ -165,7 +229,8 @@ fn call_to(call: &ToolPart, out: &mut Vec<u8>) -> Result<(), Error> {
             fenced("", &format!("{}{error}", text::shown(cut(&result))))
         }
     };
-    writeln!(out, "\n<details><summary>{summary}</summary>\n\n{body}\n\n</details>")?;
+    let nested = if nested.is_empty() { String::new() } else { format!("{nested}\n\n") };
+    writeln!(out, "\n<details><summary>{summary}</summary>\n\n{nested}{body}\n\n</details>")?;
     Ok(())
 }
 

@@ -14,6 +14,7 @@ use scrollback::session::{RecordRef, Session};
 use scrollback::view::SessionRow;
 
 use crate::SubAgents;
+use crate::figures::Price;
 
 pub use html::write as html;
 pub use md::write as markdown;
@@ -28,6 +29,8 @@ pub struct Document<'a> {
     pub zone: &'a TimeZone,
     /// When it is written.
     pub now: Timestamp,
+    /// What a request cost that no list of prices knows.
+    pub price: &'a Price,
     /// Where sub-agents are found.
     pub sub_agents: &'a dyn SubAgents,
 }

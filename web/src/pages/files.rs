@@ -7,30 +7,33 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use scrollback::model::{Part, ProjectPath};
-use scrollback::session::Session;
-use scrollback::view::Conversation;
+use scrollback::session::{RecordRef, Session};
 use scrollback::view::files::{ChangeAction, ChangeRow, FileHistory, FileRow, FileVersion, KnownVersion, unified_diff};
 use scrollback::view::tool_view::{Changes, ToolView, size_text};
+use scrollback::view::{Conversation, TurnRow};
 use scrollback::write::{Action, Blocked, Goal, Plan, Readiness, Scope, Undo, UndoHead, file_history};
 
 use super::home::address;
 use super::session::{PAGE_BYTES, command, header, with};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::Entry;
-use crate::render::code::Budget;
+use crate::render::grammar::{Budget, Seen};
 use crate::render::icon::icon;
-use crate::render::{Folds, Look, Medium, diff, text, words};
+use crate::render::{Folds, Look, Medium, code, diff, text, words};
 use crate::site::Site;
 
 /// How many changes have a column of their own, and how many are shown with their difference.
 const COLUMNS: usize = 10;
-const CHANGES_SHOWN: usize = 60;
+const CHANGES_SHOWN: usize = 30;
 
 /// More files are counted, not listed.
 const FILES_LISTED: usize = 200;
 
 /// Larger texts are not compared.
 const COMPARED_BYTES: usize = 1024 * 1024;
+
+/// How much of a whole file a page shows.
+const WHOLE_BYTES: usize = 128 * 1024;
 
 /// How many lines of one difference a page shows.
 const LINES_SHOWN: usize = 120;
@@ -71,6 +74,7 @@ fn files(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made
                         @if only.is_some() { a.link href={ (address(entry)) "/files" } { "every file" } }
                     }
                     (matrix(&rows, entry, site))
+                    @if let (Some(_), [file]) = (only, &rows[..]) { (whole(&session, &history, file, entry, params, site)) }
                     (differences(&session, &history, &rows, entry, site))
                 }
                 (undo(&session, entry, params, site))
@@ -111,7 +115,7 @@ fn matrix(rows: &[NumberedFile], entry: &Entry, site: &Site) -> Markup {
                             th scope="row" { a href={ (base) "/files?file=" (number) } { (shown(&row.path, site)) } }
                             @for (_, record) in columns {
                                 @match row.changes.iter().find(|change| change.record.as_str() == *record) {
-                                    Some(change) => td { a class=(if change.action == ChangeAction::Created { "dot dot-new" } else { "dot" }) href={ "#" (change_id(*number, change)) } { (word(change.action)) } },
+                                    Some(change) => td { a class=(dot(change.action)) href={ "#" (change_id(*number, change)) } { (word(change.action)) } },
                                     None => td.dot-none aria-label="no change" { "·" },
                                 }
                             }
@@ -125,9 +129,100 @@ fn matrix(rows: &[NumberedFile], entry: &Entry, site: &Site) -> Markup {
     }
 }
 
+/// The whole file as it was after a message: any message, by its record.
+fn whole(
+    session: &Session,
+    history: &FileHistory,
+    (number, row): &NumberedFile,
+    entry: &Entry,
+    params: &Params,
+    site: &Site,
+) -> Markup {
+    let asked = params.get("at");
+    let record = asked.and_then(|at| session.find(at).ok());
+    let changes = row.changes.iter().rev().take(GOALS_LISTED);
+    html! {
+        form.filters action={ (address(entry)) "/files" } aria-label="The whole file" {
+            input type="hidden" name="file" value=(number);
+            select name="at" aria-label="After which message" {
+                option value="" { "The whole file as it was …" }
+                @for change in changes {
+                    @let when = change.at.map(|at| at.to_zoned(site.zone.clone()).strftime(" at %H:%M:%S").to_string()).unwrap_or_default();
+                    @let id = change.record.as_str();
+                    option value=(id) selected[asked == Some(id)] { "after " (shown(change.tool.as_deref().unwrap_or("message"), site)) (when) }
+                }
+                @for turn in turns(session) {
+                    @let when = turn.at.map(|at| at.to_zoned(site.zone.clone()).strftime("%H:%M ").to_string()).unwrap_or_default();
+                    option value=(turn.id.as_str()) selected[asked == Some(turn.id.as_str())] { "after the turn " (when) "“" (text::brief(&turn.text, 30)) "”" }
+                }
+            }
+            button.btn { "Show" }
+        }
+        @match (asked, record) {
+            (None, _) => {},
+            (Some(_), None) => p class="notice notice-warn" { (icon("warn")) span { "This session has no such message." } },
+            (Some(_), Some(record)) => (at_record(session, history, row, record, entry, site)),
+        }
+    }
+}
+
+fn at_record(
+    session: &Session,
+    history: &FileHistory,
+    row: &FileRow,
+    record: RecordRef<'_>,
+    entry: &Entry,
+    site: &Site,
+) -> Markup {
+    let id = record.id();
+    let path = history.changed().find(|path| path.as_str() == row.path);
+    let is_secret = site.places.mask.as_ref().is_some_and(|mask| mask.is_sensitive_file(&row.path));
+    let known = path.filter(|_| !is_secret).and_then(|path| {
+        let version = version(session, history, path, &id)?;
+        content(history, path, &version)
+    });
+    let body = match known {
+        Some(Some(content)) => {
+            let masked = site.masked(&content);
+            let start = &masked[..masked.floor_char_boundary(WHOLE_BYTES)];
+            html! {
+                (code::block(start, code::language_of(&row.path), Seen::AtOnce, &mut Budget::of_page()))
+                @if start.len() < masked.len() { p.tool-more { "The rest of its " (size_text(content.len())) " is not shown; " code { "scrollback files --at" } " prints all of it." } }
+            }
+        }
+        Some(None) => html! { p.diff-name { "The file was not there." } },
+        None if is_secret => html! { p.diff-name { "This file is a secret as a whole; its content is not shown." } },
+        None => html! { p.diff-name { "What was in it then is not known, or it is no text." } },
+    };
+    html! {
+        article.change id="whole" {
+            header {
+                h3 { (shown(&row.path, site)) }
+                span.end { "as it was after " a.link href={ (address(entry)) "?at=" (text::path_segment(&id)) "#m-" (text::anchor(&id)) } { (text::short_id(&id)) } }
+            }
+            (body)
+        }
+    }
+}
+
+/// The newest turns of the branch.
+fn turns(session: &Session) -> Vec<TurnRow> {
+    let Ok(turns) = session.turns() else { return Vec::new() };
+    let on_branch = (0..turns.len()).rev().filter(|turn| turns.is_on_branch(*turn));
+    on_branch.take(GOALS_LISTED).filter_map(|turn| turns.row(turn).ok()).collect()
+}
+
 /// A name without secrets, in one line.
 fn shown(name: &str, site: &Site) -> String {
     text::brief(&site.masked(name), 200)
+}
+
+fn dot(action: ChangeAction) -> &'static str {
+    match action {
+        ChangeAction::Created => "dot dot-new",
+        ChangeAction::Modified => "dot",
+        ChangeAction::Deleted => "dot dot-gone",
+    }
 }
 
 fn word(action: ChangeAction) -> &'static str {
@@ -192,6 +287,7 @@ fn difference(
                         @if let Some(at) = change.at { " at " (at.to_zoned(site.zone.clone()).strftime("%H:%M:%S")) }
                     }
                     @if let Some(bytes) = change.size_bytes { span.num { (size_text(bytes as usize)) } }
+                    a.link href={ (address(entry)) "/files?file=" (number) "&at=" (text::path_segment(change.record.as_str())) "#whole" } { "whole file" }
                 }
             }
             @if lines.is_empty() {
@@ -248,7 +344,7 @@ fn edit_of(session: &Session, row: &FileRow, at: usize, site: &Site) -> Option<M
         _ => None,
     });
     let (files, left_out) = edit?;
-    let (highlighting, room) = (RefCell::new(Budget::new()), Cell::new(PAGE_BYTES));
+    let (highlighting, room) = (RefCell::new(Budget::of_page()), Cell::new(PAGE_BYTES));
     let look = Look {
         medium: Medium::Page(""),
         zone: &site.zone,
@@ -257,8 +353,10 @@ fn edit_of(session: &Session, row: &FileRow, at: usize, site: &Site) -> Option<M
         is_room: false,
         level: 3,
         cwd: RefCell::new(None),
+        price: &*site.price,
         highlighting: &highlighting,
         room_bytes: &room,
+        nested_left: &Cell::new(0),
     };
     Some(diff::changes(&Changes { files, left_out }, &look))
 }
@@ -306,9 +404,7 @@ fn plan(session: &Session, params: &Params, site: &Site) -> Result<Plan, String>
 }
 
 fn goals(session: &Session, entry: &Entry, params: &Params, site: &Site) -> Markup {
-    let Ok(turns) = session.turns() else { return html! {} };
-    let on_branch: Vec<usize> = (0..turns.len()).filter(|turn| turns.is_on_branch(*turn)).collect();
-    let rows = on_branch.iter().rev().take(GOALS_LISTED).filter_map(|turn| turns.row(*turn).ok());
+    let rows = turns(session);
     html! {
         form.plan-to action={ (address(entry)) "/files" } {
             select name="to" aria-label="Undo to before which message" {

@@ -6,9 +6,11 @@ use axum::http::StatusCode;
 use jiff::{Timestamp, Zoned};
 use maud::{Markup, html};
 use scrollback::session::State;
+use scrollback::view::SessionRow;
 
 use super::{Made, Nav, Params};
-use crate::catalogue::Entry;
+use crate::catalogue::{Doing, Entry};
+use crate::figures::{Figures, SessionCost};
 use crate::render::icon::{agent_mark, agent_mark_alone, agent_name, icon};
 use crate::render::{text, words};
 use crate::site::Site;
@@ -28,7 +30,8 @@ pub(crate) fn page(params: &Params, site: &Site) -> Made {
         if params.has("sidechains") { shelf.entries.iter().collect() } else { shelf.main().collect() };
     let hidden = shelf.entries.len() - all.len();
     let mut shown: Vec<&Entry> = all.iter().copied().filter(|entry| is_wanted(entry, params, now)).collect();
-    sort(&mut shown, params);
+    let figures = site.catalogue.figures();
+    sort(&mut shown, params, &figures);
     let from = params.number("from").unwrap_or(0).min(shown.len());
     let page = &shown[from..shown.len().min(from + PAGE_SESSIONS)];
     let by_project = params.get("by") == Some("project");
@@ -41,7 +44,7 @@ pub(crate) fn page(params: &Params, site: &Site) -> Made {
                 a href=(params.with("by", Some("project"))) aria-current=[by_project.then_some("true")] { "By project" }
             }
         }
-        (running(&all, now))
+        (running(&all, &figures, now))
         (agents(&all, params))
         div.list {
             div.list-head { (filters(&all, params)) (columns(params)) }
@@ -54,9 +57,9 @@ pub(crate) fn page(params: &Params, site: &Site) -> Made {
                     }
                 }
             }
-            @if by_project { (projects(page, now)) }
-            @else if params.get("sort").is_some_and(|sort| sort != "updated") { ol { @for entry in page { (row(entry, false, now)) } } }
-            @else { (days(page, site, now)) }
+            @if by_project { (projects(page, &figures, now)) }
+            @else if params.get("sort").is_some_and(|sort| sort != "updated") { ol { @for entry in page { (row(entry, false, &figures, now)) } } }
+            @else { (days(page, &figures, site, now)) }
             (pages(params, from, shown.len()))
             @if hidden > 0 {
                 p.more { a.link href=(params.with("sidechains", Some("1"))) { (words::plural(hidden, "session")) " of sub-agents are not listed: show them" } }
@@ -88,8 +91,10 @@ fn is_wanted(entry: &Entry, params: &Params, now: Timestamp) -> bool {
     is_agent && is_project && is_state && is_new
 }
 
-fn sort(entries: &mut [&Entry], params: &Params) {
+fn sort(entries: &mut [&Entry], params: &Params, figures: &Figures) {
+    let cost = |entry: &Entry| figures.cost_of(&entry.row.path).and_then(|cost| cost.own.usd).unwrap_or(-1.0);
     match params.get("sort") {
+        Some("cost") => entries.sort_by(|a, b| cost(b).total_cmp(&cost(a))),
         Some("in") => entries.sort_by_key(|entry| std::cmp::Reverse(input(entry))),
         Some("out") => entries.sort_by_key(|entry| std::cmp::Reverse(entry.row.usage.and_then(|usage| usage.output))),
         // They are the newest first.
@@ -115,7 +120,7 @@ pub(crate) fn is_running(entry: &Entry, now: Timestamp) -> bool {
     (0..=RUNNING_SECONDS).contains(&age) || (is_open && (0..WAITING_SECONDS).contains(&age))
 }
 
-fn running(all: &[&Entry], now: Timestamp) -> Markup {
+fn running(all: &[&Entry], figures: &Figures, now: Timestamp) -> Markup {
     let running: Vec<&&Entry> = all.iter().filter(|entry| is_running(entry, now)).collect();
     if running.is_empty() {
         return html! {};
@@ -127,14 +132,38 @@ fn running(all: &[&Entry], now: Timestamp) -> Markup {
                 article.run {
                     (agent_mark_alone(&entry.row.dialect))
                     h3.run-title { a href=(address(entry)) dir="auto" { (text::brief(&entry.row.title, 200)) } }
-                    p.run-now { (state(entry)) @if let Some(at) = entry.row.updated { "last written " (words::ago(at, now)) } }
+                    p.run-now { (doing(entry)) @if let Some(at) = entry.row.updated { span.meta { "last written " (words::ago(at, now)) } } }
                     p.run-end {
                         span { (project_name(entry.row.project.as_deref())) @if let Some(branch) = &entry.row.git_branch { " · " (text::brief(branch, 40)) } }
+                        br;
+                        span.num {
+                            @if let Some(ms) = lasted(&entry.row) { (words::took(ms)) }
+                            @if let Some(cost) = figures.cost_of(&entry.row.path).and_then(|cost| cost.own.words()) { " · " (cost) }
+                        }
                     }
                 }
             }
         }
     }
+}
+
+/// What an agent is at, where its last call has no result.
+fn doing(entry: &Entry) -> Markup {
+    html! {
+        @match entry.glance.as_ref().and_then(|glance| glance.doing.as_ref()) {
+            Some(Doing { is_waiting, call: (name, about) }) => {
+                @if *is_waiting { span class="state state-warn" { (icon("wait")) "waits for you" } " " }
+                code { (name) } " " code { (about) } " "
+            },
+            None => { (state(&entry.row)) " " },
+        }
+    }
+}
+
+/// How long a session has lasted.
+pub(crate) fn lasted(row: &SessionRow) -> Option<u64> {
+    let (start, end) = row.started.zip(row.updated)?;
+    u64::try_from(end.as_millisecond() - start.as_millisecond()).ok()
 }
 
 fn agents(all: &[&Entry], params: &Params) -> Markup {
@@ -204,12 +233,12 @@ fn columns(params: &Params) -> Markup {
     };
     html! {
         nav.cols aria-label="Sort by" {
-            span { "Project" } span { "Trace" } (column("in", "In")) (column("out", "Out")) span { "Cost" } (column("updated", "Updated"))
+            span { "Project" } span { "Trace" } (column("in", "In")) (column("out", "Out")) (column("cost", "Cost")) (column("updated", "Updated"))
         }
     }
 }
 
-fn days(entries: &[&Entry], site: &Site, now: Timestamp) -> Markup {
+fn days(entries: &[&Entry], figures: &Figures, site: &Site, now: Timestamp) -> Markup {
     let today = now.to_zoned(site.zone.clone());
     let day = |entry: &Entry| entry.row.updated.map(|at| at.to_zoned(site.zone.clone()));
     html! {
@@ -222,7 +251,7 @@ fn days(entries: &[&Entry], site: &Site, now: Timestamp) -> Markup {
                         None => "No date",
                     }
                 }
-                ol { @for entry in group { (row(entry, false, now)) } }
+                ol { @for entry in group { (row(entry, false, figures, now)) } }
             }
         }
     }
@@ -238,7 +267,7 @@ fn day_name(at: &Zoned, today: &Zoned) -> String {
     }
 }
 
-fn projects(entries: &[&Entry], now: Timestamp) -> Markup {
+fn projects(entries: &[&Entry], figures: &Figures, now: Timestamp) -> Markup {
     let mut groups: Vec<(Option<&str>, Vec<&Entry>)> = Vec::new();
     for entry in entries {
         let project = entry.row.project.as_deref();
@@ -251,14 +280,16 @@ fn projects(entries: &[&Entry], now: Timestamp) -> Markup {
         @for (project, group) in groups {
             section.day {
                 h2.day-name title=[project.map(text::shown)] { (project_name(project)) small { (words::plural(group.len(), "session")) } }
-                ol { @for entry in group { (row(entry, true, now)) } }
+                ol { @for entry in group { (row(entry, true, figures, now)) } }
             }
         }
     }
 }
 
-fn row(entry: &Entry, shows_branch: bool, now: Timestamp) -> Markup {
+fn row(entry: &Entry, shows_branch: bool, figures: &Figures, now: Timestamp) -> Markup {
     let row = &entry.row;
+    let counted = figures.trace_of(&row.path);
+    let trace = entry.glance.as_ref().map(|glance| &glance.trace).or(counted.as_deref());
     let number = |count: Option<u64>, unit: &str| {
         html! {
             @match count {
@@ -270,15 +301,15 @@ fn row(entry: &Entry, shows_branch: bool, now: Timestamp) -> Markup {
     html! {
         li.row {
             (agent_mark_alone(&row.dialect))
-            div.row-main { a.row-title href=(address(entry)) dir="auto" { (text::brief(&row.title, 200)) } " " (state(entry)) }
+            div.row-main { a.row-title href=(address(entry)) dir="auto" { (text::brief(&row.title, 200)) } " " (state_of(entry)) }
             @if shows_branch { span class="row-project mono" { (text::brief(row.git_branch.as_deref().unwrap_or_default(), 60)) } }
             @else if let Some(project) = &row.project {
                 a.row-project href={ "/?project=" (text::path_segment(project)) } title=(text::shown(project)) { (project_name(Some(project))) }
             } @else { span class="row-project none" { "no project" } }
-            span.row-trace { @if let Some(trace) = entry.trace.as_ref().filter(|trace| !trace.is_empty()) { (trace.svg()) } }
+            span.row-trace { @if let Some(trace) = trace.filter(|trace| !trace.is_empty()) { (trace.svg()) } }
             (number(input(entry), "in"))
             (number(row.usage.and_then(|usage| usage.output), "out"))
-            span class="num none" { span aria-hidden="true" { "–" } span.u { " cost not known" } }
+            (cost(figures.cost_of(&row.path)))
             @match row.updated {
                 Some(at) => time.row-when datetime=(at.to_string()) { (words::ago(at, now)) },
                 None => span class="row-when none" { "–" },
@@ -287,9 +318,28 @@ fn row(entry: &Entry, shows_branch: bool, now: Timestamp) -> Markup {
     }
 }
 
+fn cost(cost: Option<SessionCost>) -> Markup {
+    let own = cost.unwrap_or_default().own;
+    html! {
+        @match (own.words(), own.usd) {
+            (Some(words), Some(_)) => span.num { (words) },
+            (Some(words), None) => span class="num none" title="no price is known" { (words) span.vh { " no price is known" } },
+            (None, _) => span class="num none" { span aria-hidden="true" { "–" } span.u { " cost not known" } },
+        }
+    }
+}
+
+/// How a session stands: one that waits for a person says so.
+pub(crate) fn state_of(entry: &Entry) -> Markup {
+    let doing = entry.glance.as_ref().and_then(|glance| glance.doing.as_ref());
+    html! {
+        @if doing.is_some_and(|doing| doing.is_waiting) { span class="state state-warn" title="approval-requested" { (icon("wait")) "waits for you" } }
+        @else { (state(&entry.row)) }
+    }
+}
+
 /// How a session stands, where that is worth a word.
-pub(crate) fn state(entry: &Entry) -> Markup {
-    let row = &entry.row;
+pub(crate) fn state(row: &SessionRow) -> Markup {
     html! {
         @match row.state {
             Some(State::Degraded) => span class="state state-err" title="degraded" { (icon("warn")) "damaged" },

@@ -13,10 +13,13 @@ use super::home::address;
 use super::session::{PAGE_BYTES, header, with};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::Entry;
-use crate::render::code::Budget;
+use crate::render::grammar::Budget;
 use crate::render::{Folds, Look, Medium, text, words};
 use crate::site::Site;
-use crate::transcript::{Transcript, is_room};
+use crate::transcript::{PAGE_NESTED, Transcript, is_room};
+
+/// How many turns the timeline draws.
+const TURNS_DRAWN: usize = 200;
 
 /// The page.
 pub(crate) fn page(id: &str, params: &Params, site: &Site) -> Made {
@@ -35,7 +38,7 @@ fn replay(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Mad
     let turn = params.number("turn").unwrap_or(1).clamp(1, turns.len());
     let range = turns[turn - 1].clone();
     let base = address(entry);
-    let (highlighting, room) = (RefCell::new(Budget::new()), Cell::new(PAGE_BYTES));
+    let (highlighting, room) = (RefCell::new(Budget::of_page()), Cell::new(PAGE_BYTES));
     let look = Look {
         medium: Medium::Page(&base),
         zone: &site.zone,
@@ -44,8 +47,10 @@ fn replay(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Mad
         is_room: is_room(&conversation),
         level: 2,
         cwd: RefCell::new(None),
+        price: &*site.price,
         highlighting: &highlighting,
         room_bytes: &room,
+        nested_left: &Cell::new(PAGE_NESTED),
     };
     let transcript = Transcript::new(&session, &branch, &conversation, range.clone(), site)?;
     let mut shown = String::new();
@@ -59,10 +64,11 @@ fn replay(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Mad
     let next_from = turns.get(turn).and_then(|next| next.clone().find_map(began));
     let body = html! {
         (header(entry, "replay", site))
-        (controls(turn, turns.len(), &base))
+        (controls(turn, turns.len(), &base, params.has("play")))
+        (timeline(&turns, turn, &conversation, &base, site))
         (timing(start, from, to, next_from))
         div class=(if look.is_room { "room" } else { "msgs" }) id="messages" { (PreEscaped(shown)) }
-        (controls(turn, turns.len(), &base))
+        (controls(turn, turns.len(), &base, false))
     };
     Ok(Made {
         status: StatusCode::OK,
@@ -84,16 +90,55 @@ fn turns(conversation: &Conversation<'_, '_>) -> Vec<Range<usize>> {
     turns
 }
 
-fn controls(turn: usize, turns: usize, base: &str) -> Markup {
+/// Turns side by side, each as wide as it took long: by the square root, so that short ones are seen beside long ones.
+fn timeline(
+    turns: &[Range<usize>],
+    turn: usize,
+    conversation: &Conversation<'_, '_>,
+    base: &str,
+    site: &Site,
+) -> Markup {
+    let first = (turn - 1) / TURNS_DRAWN * TURNS_DRAWN;
+    let shown = &turns[first..turns.len().min(first + TURNS_DRAWN)];
+    let times = |range: &Range<usize>| {
+        let mut all = range.clone().flat_map(|at| conversation.records(at)).filter_map(|record| record.at());
+        let begin = all.next()?;
+        Some((begin, all.fold(begin, Timestamp::max)))
+    };
+    let (mut left, mut pieces) = (0.0, Vec::new());
+    for (at, range) in shown.iter().enumerate() {
+        let times = times(range);
+        let ms = times.map_or(0, |(begin, end)| end.as_millisecond().saturating_sub(begin.as_millisecond()).max(0));
+        let width = 4.0 + (ms as f64 / 1000.0).sqrt();
+        let when = times.map(|(begin, _)| begin.to_zoned(site.zone.clone()).strftime(", %-d %b %H:%M:%S").to_string());
+        let title = format!("Turn {}{}, took {}", first + at + 1, when.unwrap_or_default(), words::took(ms as u64));
+        pieces.push((first + at + 1, left, width, title));
+        left += width + 1.0;
+    }
+    html! {
+        svg.timeline viewBox=(format!("0 0 {left:.1} 20")) preserveAspectRatio="none" aria-hidden="true" {
+            @for (number, x, width, title) in pieces {
+                a href={ (base) "/replay?turn=" (number) } tabindex="-1" {
+                    rect class=(if number == turn { "here" } else { "" }) x=(format!("{x:.1}")) width=(format!("{width:.1}")) height="20" { title { (title) } }
+                }
+            }
+        }
+    }
+}
+
+fn controls(turn: usize, turns: usize, base: &str, is_playing: bool) -> Markup {
     let link = |to: usize| format!("{base}/replay?turn={to}");
     html! {
         nav.pager aria-label="Turns" {
             @if turn > 1 { a.link href=(link(turn - 1)) rel="prev" { "Previous" } } @else { span.none { "Previous" } }
             span.num { "Turn " (turn) " of " (turns) }
             @if turn < turns { a.link href=(link(turn + 1)) rel="next" { "Next" } } @else { span.none { "Next" } }
-            span class="meta js-only" { kbd { "←" } " " kbd { "→" } " turn" }
+            span class="meta js-only" {
+                kbd { "←" } " " kbd { "→" } " turn "
+                @if is_playing { a.link href=(link(turn)) data-play="on" { "Pause" } } @else if turn < turns { a.link href={ (link(turn)) "&play=1" } data-play="off" { "Play" } }
+                " " kbd { "p" }
+            }
         }
-        progress.replay-bar max=(turns) value=(turn) aria-label="How far" {}
     }
 }
 
@@ -102,8 +147,8 @@ fn timing(start: Option<Timestamp>, from: Option<Timestamp>, to: Option<Timestam
     let between =
         |a: Option<Timestamp>, b: Option<Timestamp>| u64::try_from(b?.as_millisecond() - a?.as_millisecond()).ok();
     html! {
-        p class="meta replay-time" {
-            @if let Some(ms) = between(start, from) { span { (words::took(ms)) " after the start" } }
+        p class="meta replay-time" data-took=[between(from, to).map(|ms| ms.to_string())] {
+            @if let Some(ms) = between(start, from).filter(|ms| *ms > 0) { span { (words::took(ms)) " after the start" } }
             @if let Some(ms) = between(from, to) { span { "took " (words::took(ms)) } }
             @if let Some(ms) = between(to, next) { span { "the next one " (words::took(ms)) " later" } }
         }

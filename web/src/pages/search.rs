@@ -1,5 +1,7 @@
 //! Search, with the language of the command line.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use axum::http::StatusCode;
 use maud::{Markup, html};
 use scrollback::view::SessionRow;
@@ -7,15 +9,33 @@ use scrollback::view::texts::TextRole;
 use scrollback_index::query::Query;
 use scrollback_index::{FoundSession, Hit, SearchOptions, Sort};
 
-use super::home::project_name;
+use super::home::{project_name, state};
 use super::{Made, Nav, Params};
-use crate::render::icon::{agent_mark_alone, chevron, icon};
+use crate::render::icon::{agent_mark_alone, agent_name, chevron, icon};
 use crate::render::{text, words};
 use crate::site::Site;
 
-/// How many sessions and matches a page shows.
+/// How many sessions and matches a page shows, and how many if more are asked for.
 const SESSIONS: usize = 20;
+const MOST_SESSIONS: usize = 200;
 const HITS: usize = 4;
+const HITS_OF_ONE: usize = 200;
+
+/// Where matches are looked for: what an address calls it, what people do, and what the query does.
+const PLACES: [(&str, &str, &str); 6] = [
+    ("prompts", "prompts", "role:user"),
+    ("answers", "answers", "role:assistant"),
+    ("thinking", "thinking", "is:thinking"),
+    ("tools", "tool calls and results", "role:tool"),
+    ("failures", "failures", "is:error"),
+    ("titles", "titles", "in:title"),
+];
+
+/// The times that can be chosen.
+const TIMES: [(&str, &str); 3] = [("1d", "Last 24 hours"), ("7d", "Last 7 days"), ("30d", "Last 30 days")];
+
+/// How many projects the menu lists.
+const PROJECTS_LISTED: usize = 200;
 
 /// A longer question is none that a person asks.
 const QUERY_LIMIT_BYTES: usize = 2_000;
@@ -30,14 +50,14 @@ pub(crate) fn page(params: &Params, site: &Site) -> Made {
     };
     let body = html! {
         h1 class="page-title vh" { "Search" }
-        (form(asked, params))
+        (form(asked, params, site))
         (found)
     };
     let title = if asked.is_empty() { "Search".to_owned() } else { format!("{} · Search", text::brief(asked, 80)) };
     Made { status, title, nav: Nav::Search, body }
 }
 
-fn form(asked: &str, params: &Params) -> Markup {
+fn form(asked: &str, params: &Params, site: &Site) -> Markup {
     let sort = params.get("sort").unwrap_or("newest");
     let order = |name: &str, shown: &str| html! { a href=(params.with("sort", Some(name))) aria-current=[(sort == name).then_some("true")] { (shown) } };
     let tips = [
@@ -63,7 +83,9 @@ fn form(asked: &str, params: &Params) -> Markup {
                 dl { @for (example, what) in tips { dt { code { (example) } } dd { (what) } } }
             }
             @if !asked.is_empty() {
+                @if let Some(sort) = params.get("sort") { input type="hidden" name="sort" value=(sort); }
                 div class="filters filters-many list" {
+                    (menus(params, site))
                     nav class="seg end" aria-label="Order" { (order("newest", "Newest")) (order("relevance", "Best")) (order("oldest", "Oldest")) }
                 }
             }
@@ -71,29 +93,116 @@ fn form(asked: &str, params: &Params) -> Markup {
     }
 }
 
+/// What narrows the answer, with the numbers of sessions that there are.
+fn menus(params: &Params, site: &Site) -> Markup {
+    let shelf = site.catalogue.shelf();
+    let counted = |of: &dyn Fn(&SessionRow) -> Option<String>| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        shelf
+            .entries
+            .iter()
+            .filter_map(|entry| of(&entry.row))
+            .for_each(|name| *counts.entry(name).or_default() += 1);
+        let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+        counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        counts
+    };
+    let menu = |name: &str, label: &str, options: Vec<(String, String)>| {
+        let chosen = params.get(name);
+        html! {
+            select name=(name) aria-label=(label) {
+                option value="" { (label) }
+                @for (value, shown) in &options { option value=(value) selected[chosen == Some(value)] { (shown) } }
+            }
+        }
+    };
+    let agents = counted(&|row| Some(row.dialect.clone()));
+    let agents = agents
+        .into_iter()
+        .map(|(agent, count)| (agent.clone(), format!("{} ({count})", agent_name(&agent))));
+    let projects = counted(&|row| row.project.clone()).into_iter().take(PROJECTS_LISTED);
+    let projects =
+        projects.map(|(project, count)| (project.clone(), format!("{} ({count})", project_name(Some(&project)))));
+    let places = PLACES.map(|(name, shown, _)| (name.to_owned(), shown.to_owned()));
+    let times = TIMES.map(|(name, shown)| (name.to_owned(), shown.to_owned()));
+    html! {
+        (menu("agent", "Agent", agents.collect()))
+        (menu("project", "Project", projects.collect()))
+        (menu("in", "Where", places.to_vec()))
+        (menu("since", "Time", times.to_vec()))
+        button.btn { "Filter" }
+    }
+}
+
+/// What was chosen in the menus, each with the way without it.
+fn chosen(params: &Params) -> Markup {
+    let place = |name: &str| PLACES.iter().find(|(known, ..)| *known == name).map(|(_, shown, _)| (*shown).to_owned());
+    let time = |name: &str| TIMES.iter().find(|(known, _)| *known == name).map(|(_, shown)| shown.to_lowercase());
+    let chips = [
+        ("agent", params.get("agent").map(|agent| agent_name(agent).to_owned())),
+        ("project", params.get("project").map(|project| project_name(Some(project)))),
+        ("in", params.get("in").and_then(place)),
+        ("since", params.get("since").and_then(time)),
+        ("session", params.get("session").map(|session| format!("session {}", text::short_id(session)))),
+    ];
+    html! {
+        @for (name, shown) in chips {
+            @if let Some(shown) = shown {
+                a.chip href=(params.with(name, None)) aria-current="true" { (text::brief(&shown, 80)) " " (icon("x")) span.vh { "remove" } }
+            }
+        }
+    }
+}
+
+/// The question with what the menus add to it.
+fn narrowed(asked: &str, params: &Params) -> String {
+    let place = params.get("in").and_then(|name| PLACES.iter().find(|(known, ..)| *known == name));
+    let time = params.get("since").filter(|name| TIMES.iter().any(|(known, _)| known == name));
+    let filters = place
+        .map(|(.., filter)| (*filter).to_owned())
+        .into_iter()
+        .chain(time.map(|time| format!("since:{time}")));
+    let filters = filters.collect::<Vec<_>>().join(" ");
+    if filters.is_empty() { asked.to_owned() } else { format!("({asked}) {filters}") }
+}
+
 fn answer(asked: &str, params: &Params, site: &Site) -> (StatusCode, Markup) {
-    let query = match Query::parse(asked, (site.now)(), &site.zone) {
+    let parse = |asked: &str| Query::parse(asked, (site.now)(), &site.zone);
+    // What is wrong is said of what was typed.
+    let query = match parse(asked).and_then(|_| parse(&narrowed(asked, params))) {
         Ok(query) => query,
         Err(error) => {
+            let piece = |range: std::ops::Range<usize>| text::shown(asked.get(range).unwrap_or_default()).into_owned();
             let what = html! {
+                // The place is one of what was typed.
+                p.caret tabindex="0" { (piece(0..error.at.start)) b { (piece(error.at.clone())) } (piece(error.at.end..asked.len())) }
                 p.notice { (icon("warn")) span { (text::brief(&error.message, 300)) @if let Some(hint) = &error.hint { ". " (text::brief(hint, 300)) } } }
             };
             return (StatusCode::BAD_REQUEST, what);
         }
     };
     let shelf = site.catalogue.shelf();
-    let scope: Vec<_> = shelf.entries.iter().map(|entry| (entry.row.clone(), entry.source.clone())).collect();
+    let is_wanted = |row: &SessionRow| {
+        let is_agent = params.get("agent").is_none_or(|agent| row.dialect == agent);
+        let is_project = params.get("project").is_none_or(|project| row.project.as_deref() == Some(project));
+        is_agent && is_project && params.get("session").is_none_or(|session| row.id.as_str() == session)
+    };
+    let entries = shelf.entries.iter().filter(|entry| is_wanted(&entry.row));
+    let scope: Vec<_> = entries.map(|entry| (entry.row.clone(), entry.source.clone())).collect();
     let sort = match params.get("sort") {
         Some("relevance") => Sort::Relevance,
         Some("oldest") => Sort::Oldest,
         _ => Sort::Newest,
     };
-    let options = SearchOptions { sort, sessions: SESSIONS, hits: HITS, context: None };
+    let hits = if params.get("session").is_some() { HITS_OF_ONE } else { HITS };
+    let sessions = params.number("sessions").unwrap_or(SESSIONS).clamp(1, MOST_SESSIONS);
+    let options = SearchOptions { sort, sessions, hits, context: None };
     let answer = (site.open_archive)().search(&query, &scope, options);
     let hits: usize = answer.sessions.iter().map(|found| found.hits.len() + found.more).sum();
     let now = (site.now)();
     let shown = html! {
         div class="chips active" {
+            (chosen(params))
             span.meta role="status" {
                 b { (words::plural(hits, "hit")) } " in " (words::plural(answer.sessions.len(), "session"))
                 @if answer.more_sessions > 0 { "; " (words::plural(answer.more_sessions, "more session")) " match" }
@@ -110,12 +219,15 @@ fn answer(asked: &str, params: &Params, site: &Site) -> (StatusCode, Markup) {
                 }
             }
         }
-        div.found { @for found in &answer.sessions { (session(found, now, site)) } }
+        div.found { @for found in &answer.sessions { (session(found, params, now, site)) } }
+        @if answer.more_sessions > 0 && sessions < MOST_SESSIONS {
+            p.more { a.link href=(params.with("sessions", Some(&(sessions * 3).to_string()))) { "Show more sessions" } }
+        }
     };
     (StatusCode::OK, shown)
 }
 
-fn session(found: &FoundSession, now: jiff::Timestamp, site: &Site) -> Markup {
+fn session(found: &FoundSession, params: &Params, now: jiff::Timestamp, site: &Site) -> Markup {
     let row = &found.session;
     let address = format!("/s/{}", text::path_segment(row.id.as_str()));
     let count = found.hits.len() + found.more;
@@ -125,22 +237,26 @@ fn session(found: &FoundSession, now: jiff::Timestamp, site: &Site) -> Markup {
                 (agent_mark_alone(&row.dialect))
                 h2 dir="auto" { a href=(address) { (text::brief(&row.title, 200)) } }
                 span.found-count { (words::plural(count, "hit")) }
-                (about(row, now))
+                (about(found, now))
             }
             ol.hits {
                 @for found in &found.hits { (hit(found, &address, site)) }
-                @if found.more > 0 { li.hit-more { a.link href=(address) { (found.more) " more in this session" } } }
+                @if found.more > 0 { li.hit-more { a.link href=(params.with("session", Some(row.id.as_str()))) { (words::grouped(found.more as u64)) " more in this session" } } }
             }
         }
     }
 }
 
-fn about(row: &SessionRow, now: jiff::Timestamp) -> Markup {
+fn about(found: &FoundSession, now: jiff::Timestamp) -> Markup {
+    let row = &found.session;
+    let copies: BTreeSet<&str> = found.hits.iter().flat_map(|hit| &hit.also_in).map(|id| id.as_str()).collect();
     html! {
         p.meta {
             span { (project_name(row.project.as_deref())) }
             @if let Some(branch) = &row.git_branch { span { (text::brief(branch, 60)) } }
             @if let Some(at) = row.updated { time datetime=(at.to_string()) { (words::ago(at, now)) } }
+            (state(row))
+            @if !copies.is_empty() { span { "also in " (copies.iter().take(3).map(|id| text::short_id(id)).collect::<Vec<_>>().join(", ")) } }
         }
     }
 }

@@ -12,15 +12,15 @@ use scrollback::view::tool_view::{TodoStatus, todo};
 use scrollback::view::{Conversation, Page};
 use serde_json::Value;
 
-use super::home::{address, project_name, state};
+use super::home::{address, lasted, project_name, state_of};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::{Entry, Found};
-use crate::render::code::Budget;
+use crate::render::grammar::Budget;
 use crate::render::icon::{agent_mark, agent_name, chevron, icon};
-use crate::render::trace::{Trace, is_prompt};
+use crate::render::trace::{Map, Trace, is_prompt};
 use crate::render::{Folds, Look, Medium, Show, text, todos, words};
 use crate::site::Site;
-use crate::transcript::{Transcript, is_room};
+use crate::transcript::{PAGE_NESTED, Transcript, is_room};
 
 /// How many messages a page has at most, and how large its HTML may get: whichever comes first.
 const PAGE_MESSAGES: usize = 50;
@@ -72,7 +72,7 @@ fn conversation(entry: &Entry, params: &Params, site: &Site) -> scrollback::Resu
     let branch_note = (!is_head).then(|| head.id().into_owned());
     let body = html! {
         (header(entry, "conversation", site))
-        (issues(&session, entry))
+        (issues(&session, &conversation, entry))
         (layout(entry, &shown, &session, &conversation, branch_note.as_deref(), params, site))
     };
     Ok(Made { status: StatusCode::OK, title: text::brief(&entry.row.title, 120), nav: Nav::Other, body })
@@ -121,6 +121,8 @@ struct Shown {
     /// The task list at the end of the page.
     todos: Option<Value>,
     is_room: bool,
+    /// The messages in one line.
+    map: Markup,
 }
 
 /// A prompt in the outline.
@@ -129,6 +131,8 @@ struct Outlined {
     text: String,
     at: Option<jiff::Timestamp>,
     trace: Trace,
+    /// Whether it is none, but a compaction between two.
+    is_cut: bool,
 }
 
 #[expect(clippy::too_many_arguments, reason = "each is a different thing, and there is one caller")]
@@ -142,7 +146,7 @@ fn messages(
     params: &Params,
     site: &Site,
 ) -> scrollback::Result<Shown> {
-    let (highlighting, room) = (RefCell::new(Budget::new()), Cell::new(PAGE_BYTES));
+    let (highlighting, room) = (RefCell::new(Budget::of_page()), Cell::new(PAGE_BYTES));
     let look = Look {
         medium: Medium::Page(address),
         zone: &site.zone,
@@ -151,8 +155,10 @@ fn messages(
         is_room: is_room(conversation),
         level: 2,
         cwd: RefCell::new(None),
+        price: &*site.price,
         highlighting: &highlighting,
         room_bytes: &room,
+        nested_left: &Cell::new(PAGE_NESTED),
     };
     let transcript = Transcript::new(session, branch, conversation, range.clone(), site)?;
     // A page that was asked for from its beginning is cut at its end, the newest page at its beginning.
@@ -174,9 +180,18 @@ fn messages(
     Ok(Shown {
         outline: outline(&messages),
         todos: messages.iter().rev().find_map(|message| message.metadata.as_ref()?.get("todos").cloned()),
-        html: pieces.iter().map(|(_, html, _)| html.as_str()).collect::<Vec<_>>().join("\n"),
+        html: {
+            let end = transcript.end(range.end, &look).0;
+            let pieces = pieces.iter().map(|(_, html, _)| html.as_str()).chain([end.as_str()]);
+            pieces.filter(|piece| !piece.is_empty()).collect::<Vec<_>>().join("\n")
+        },
         range: start..end,
         is_room: look.is_room,
+        map: {
+            let mut map = Map::default();
+            messages.iter().for_each(|message| map.add(message));
+            map.svg()
+        },
     })
 }
 
@@ -194,21 +209,28 @@ fn folds(params: &Params) -> Folds {
 
 fn outline(messages: &[&Message]) -> Vec<Outlined> {
     let mut outline: Vec<Outlined> = Vec::new();
+    let is_compaction = |part: &Part| matches!(part, Part::Data(data) if data.kind == "compaction");
     for message in messages {
+        let at = message.noted("timestamp").and_then(|at| at.parse().ok());
+        if message.parts.iter().any(is_compaction) {
+            let (id, text, trace) = (message.id.clone(), "compacted".to_owned(), Trace::default());
+            outline.push(Outlined { id, text, at, trace, is_cut: true });
+        }
         if is_prompt(message) {
             let typed = message.display().map(|display| display.text().to_owned());
             let said = || message.parts.iter().find_map(Part::as_text).unwrap_or("(no text)").to_owned();
             outline.push(Outlined {
                 id: message.id.clone(),
                 text: text::brief(&typed.unwrap_or_else(said), 160),
-                at: message.noted("timestamp").and_then(|at| at.parse().ok()),
+                at,
                 trace: Trace::default(),
+                is_cut: false,
             });
-        } else if let Some(last) = outline.last_mut() {
+        } else if let Some(last) = outline.iter_mut().rev().find(|one| !one.is_cut) {
             last.trace.add(message);
         }
     }
-    outline.iter_mut().for_each(|prompt| prompt.trace.thin(crate::render::trace::LIST_TICKS));
+    outline.iter_mut().for_each(|prompt| drop(prompt.trace.thin(crate::render::trace::LIST_TICKS)));
     outline
 }
 
@@ -224,7 +246,7 @@ pub(crate) fn header(entry: &Entry, view: &str, site: &Site) -> Markup {
                 @if let Some(path) = &row.project { a href={ "/?project=" (text::path_segment(path)) } { (project) } } @else { span { (project) } }
                 @if let Some(at) = row.started.or(row.updated) { span aria-hidden="true" { "/" } span { (words::day(at, &site.zone)) } }
             }
-            div.head-title { h1.page-title dir="auto" { (text::brief(&row.title, 300)) } (state(entry)) }
+            div.head-title { h1.page-title dir="auto" { (text::brief(&row.title, 300)) } (state_of(entry)) }
             @if view == "conversation" { (facts(entry, site, now)) (all_facts(entry, site)) }
             (tabs(entry, view))
         }
@@ -241,11 +263,8 @@ fn facts(entry: &Entry, site: &Site, now: jiff::Timestamp) -> Markup {
         (Some(at), None) | (None, Some(at)) => html! { (words::day_and_time(at, &site.zone)) },
         (None, None) => html! { "–" },
     };
-    let lasted = row
-        .started
-        .zip(row.updated)
-        .and_then(|(start, end)| u64::try_from(end.as_millisecond() - start.as_millisecond()).ok());
-    let work = entry.trace.as_ref().map(|trace| (trace.calls(), trace.troubles()));
+    let lasted = lasted(row);
+    let work = entry.glance.as_ref().map(|glance| (glance.trace.calls(), glance.trace.troubles()));
     html! {
         dl.facts {
             (fact("Agent", html! { span.agent { (agent_mark(&row.dialect)) (agent_name(&row.dialect)) } }, html! { (text::brief(&row.models.join(", "), 200)) }))
@@ -262,6 +281,13 @@ fn facts(entry: &Entry, site: &Site, now: jiff::Timestamp) -> Markup {
                 @let known = words::usage_facts(usage);
                 (fact("Tokens", html! { (known.iter().take(2).cloned().collect::<Vec<_>>().join(", ")) }, html! { (known.iter().skip(2).cloned().collect::<Vec<_>>().join(", ")) }))
             } @else { (fact("Tokens", html! { span.none { "–" } }, html! { "not recorded" })) }
+            @if let Some(cost) = site.catalogue.figures().cost_of(&row.path) {
+                @let unpriced = (cost.own.unpriced > 0).then(|| format!("{} without a price", words::plural(cost.own.unpriced, "request")));
+                @let sub_agents = cost.sub_agents.words().map(|words| format!("sub-agents {words}"));
+                @if let Some(words) = cost.own.words() {
+                    (fact("Cost", html! { (words) }, html! { (unpriced.into_iter().chain(sub_agents).collect::<Vec<_>>().join(", ")) }))
+                }
+            }
         }
     }
 }
@@ -308,19 +334,23 @@ fn tabs(entry: &Entry, view: &str) -> Markup {
             (tab("files", "/files", "Files", None))
             (tab("replay", "/replay", "Replay", None))
             span.end {
-                a class="btn btn-quiet" href={ (base) "/export" } aria-label="Export" { (icon("export")) span.wide-only { "Export" } }
+                a class="btn btn-quiet" href={ (base) "/export" } aria-label="Export as one HTML file" { (icon("export")) span.wide-only { "Export" } }
+                a class="btn btn-quiet wide-only" href={ (base) "/export?to=md" } aria-label="Export as Markdown" { "Markdown" }
             }
         }
     }
 }
 
-fn issues(session: &Session, entry: &Entry) -> Markup {
+fn issues(session: &Session, conversation: &Conversation<'_, '_>, entry: &Entry) -> Markup {
     let issues: Vec<&Issue> = session.issues().iter().collect();
     let bad = issues.iter().filter(|issue| issue.severity == Severity::Error).count();
     if bad == 0 {
         return html! {};
     }
     let short = text::short_id(entry.row.id.as_str());
+    let mut places: Vec<(u64, RecordRef<'_>)> =
+        session.records().map(|record| (record.place().offset, record)).collect();
+    places.sort_by_key(|(offset, _)| *offset);
     html! {
         details.issues {
             summary {
@@ -332,6 +362,7 @@ fn issues(session: &Session, entry: &Entry) -> Markup {
                         span.num { @match issue.line { Some(line) => { "line " (line) }, None => { "byte " (issue.offset) } } }
                         span.issue-kind { (issue.kind.name()) }
                         span { (text::brief(&issue.detail, 400)) }
+                        @if let Some(record) = beside(issue, &places, session) { a.link href=(link_to(record, conversation, &address(entry))) { "go there" } }
                     }
                 }
                 @if issues.len() > ISSUES_SHOWN { li.issue { span {} span {} span { "and " (issues.len() - ISSUES_SHOWN) " more" } } }
@@ -339,6 +370,28 @@ fn issues(session: &Session, entry: &Entry) -> Markup {
             div.issues-foot { span { "The file is never changed by looking at it. In a terminal:" } (command(&["scrollback", "doctor", &short])) }
         }
     }
+}
+
+/// The record that an issue is about, or the next one in the file.
+fn beside<'s>(issue: &Issue, places: &[(u64, RecordRef<'s>)], session: &Session) -> Option<RecordRef<'s>> {
+    // A session of several files has places in each.
+    if issue.file.as_deref().is_some_and(|file| !session.path().ends_with(file)) {
+        return None;
+    }
+    let next = places.partition_point(|(offset, _)| *offset < issue.offset);
+    let before = next.checked_sub(1).and_then(|before| places.get(before));
+    let holds = |(_, record): &&(u64, RecordRef<'s>)| {
+        let place = record.place();
+        issue.offset < place.offset + u64::from(place.length)
+    };
+    before.filter(holds).or(places.get(next)).or(before).map(|(_, record)| *record)
+}
+
+/// The address of the message that a record belongs to.
+fn link_to(record: RecordRef<'_>, conversation: &Conversation<'_, '_>, base: &str) -> String {
+    let message = conversation.position(record).and_then(|at| conversation.records(at).next()).unwrap_or(record);
+    let id = message.id();
+    format!("{base}?at={}#m-{}", text::path_segment(&record.id()), text::anchor(&id))
 }
 
 /// A command to copy: it breaks between its words only.
@@ -389,6 +442,7 @@ fn layout(
                 @if let Some(head) = branch_note {
                     p class="notice notice-warn" { (icon("branch")) span { "A branch that was left, up to " code { (text::short_id(head)) } ". " a.link href=(base) { "Where it goes on" } } }
                 }
+                (shown.map)
                 @if has_earlier && let Some(first) = first {
                     nav.pager aria-label="Earlier messages" data-earlier {
                         (icon("up")) a.link href={ (base) "?before=" (text::path_segment(&first)) (head) } { "Earlier messages" }
@@ -424,14 +478,17 @@ fn place(shown: &Shown, session: &Session, conversation: &Conversation<'_, '_>) 
 fn rail(shown: &Shown, site: &Site) -> Markup {
     let items: Vec<_> = shown.todos.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(todo).collect();
     let done = todos::count(&items, TodoStatus::Completed);
+    let prompts = shown.outline.iter().filter(|one| !one.is_cut).count();
     html! {
         nav.rail aria-label="Outline" {
             details.narrow {
-                summary { (icon("outline")) "Outline " span.meta { (words::plural(shown.outline.len(), "prompt")) } }
-                h2 { "Prompts " span.num { (shown.outline.len()) } }
+                summary { (icon("outline")) "Outline " span.meta { (words::plural(prompts, "prompt")) @if !items.is_empty() { ", todo " (done) " of " (items.len()) } } }
+                h2 { "Prompts " span.num { (prompts) } }
                 ol.outline {
                     @for prompt in &shown.outline {
-                        li {
+                        @if prompt.is_cut {
+                            li.outline-cut { (icon("fold")) "compacted" @if let Some(at) = prompt.at { ", " (at.to_zoned(site.zone.clone()).strftime("%H:%M")) } }
+                        } @else { li {
                             a href={ "#m-" (text::anchor(&prompt.id)) } {
                                 span.outline-text dir="auto" { (prompt.text) }
                                 span.outline-meta {
@@ -439,7 +496,7 @@ fn rail(shown: &Shown, site: &Site) -> Markup {
                                     @if let Some(at) = prompt.at { time datetime=(at.to_string()) { (at.to_zoned(site.zone.clone()).strftime("%H:%M")) } }
                                 }
                             }
-                        }
+                        } }
                     }
                 }
                 div id="rail-todos" hidden[items.is_empty()] {

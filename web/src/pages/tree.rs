@@ -12,13 +12,13 @@ use super::home::address;
 use super::session::{header, with};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::Entry;
-use crate::render::code::Budget;
+use crate::render::grammar::Budget;
 use crate::render::{Folds, Look, Medium, text, words};
 use crate::site::Site;
-use crate::transcript::Transcript;
+use crate::transcript::{PAGE_NESTED, Transcript};
 
 /// More turns than this are not drawn: the newest are.
-const TURNS_DRAWN: usize = 400;
+const TURNS_DRAWN: usize = 200;
 
 /// How many branches stand beside one another before they share a lane.
 const LANES: usize = 6;
@@ -28,7 +28,7 @@ const HEADS_LISTED: usize = 50;
 
 /// How many messages of each side are compared, and how much HTML they may be.
 const SIDE_MESSAGES: usize = 15;
-const SIDE_BYTES: usize = 90 * 1024;
+const SIDE_BYTES: usize = 60 * 1024;
 
 /// The height of a row, and the distance of lanes.
 const ROW: usize = 32;
@@ -282,7 +282,7 @@ fn side(
     let is_own = |at: &usize| !conversation.records(*at).any(|record| shared.contains(&record.order()));
     let first = (0..conversation.len()).find(is_own).unwrap_or(conversation.len());
     let range = first..conversation.len().min(first + SIDE_MESSAGES);
-    let (highlighting, room) = (RefCell::new(Budget::new()), Cell::new(SIDE_BYTES));
+    let (highlighting, room) = (RefCell::new(Budget::of_page()), Cell::new(SIDE_BYTES));
     let look = Look {
         medium: Medium::Page(address),
         zone: &site.zone,
@@ -291,8 +291,10 @@ fn side(
         is_room: false,
         level: 4,
         cwd: RefCell::new(None),
+        price: &*site.price,
         highlighting: &highlighting,
         room_bytes: &room,
+        nested_left: &Cell::new(PAGE_NESTED),
     };
     let transcript = Transcript::new(session, branch, &conversation, range.clone(), site)?;
     let mut shown = String::new();

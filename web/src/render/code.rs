@@ -1,25 +1,17 @@
 //! Code with colours by classes: the syntax decides which words share a class, the style sheet decides the colour.
 
-use std::sync::LazyLock;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use maud::{Markup, PreEscaped, html};
 use scrollback::model::json;
 use serde_json::Value;
-use syntect::parsing::{ParseState, Scope, ScopeStack, ScopeStackOp, SyntaxReference, SyntaxSet};
+use syntect::parsing::{Scope, ScopeStack, ScopeStackOp};
 
+use super::grammar::{Budget, SYNTAXES, Seen};
 use super::icon::icon;
 use super::text::{self, push};
-
-/// Larger blocks stay plain: the grammars parse well under a megabyte per second.
-const MAX_BLOCK_BYTES: usize = 64 * 1024;
-
-/// What the code of one page or file may cost, see [`Budget`]: about 200 KiB of ordinary code, one or two seconds at worst.
-const MAX_WORK: usize = 16 << 20;
-
-/// A line costs its length, and with the worst grammars its square; up to this length, the former is more.
-const ORDINARY_LINE_BYTES: usize = 64;
-
-static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
 
 /// Scopes and their classes, the most telling first.
 static CLASSES: LazyLock<Vec<(Scope, &'static str)>> = LazyLock::new(|| {
@@ -48,30 +40,8 @@ static CLASSES: LazyLock<Vec<(Scope, &'static str)>> = LazyLock::new(|| {
     classes.iter().filter_map(|(scope, class)| Some((Scope::new(scope).ok()?, *class))).collect()
 });
 
-/// The work that highlighting may still cost.
-pub struct Budget(usize);
-
-impl Budget {
-    /// Enough for one page or file.
-    pub fn new() -> Budget {
-        Budget(MAX_WORK)
-    }
-
-    fn spend(&mut self, code: &str) -> Option<()> {
-        let work = code.lines().map(|line| line.len().saturating_mul(line.len() + ORDINARY_LINE_BYTES));
-        self.0 = self.0.checked_sub(work.fold(0, usize::saturating_add))?;
-        Some(())
-    }
-}
-
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget::new()
-    }
-}
-
 /// A block of code with its language.
-pub fn block(code: &str, language: &str, budget: &mut Budget) -> Markup {
+pub fn block(code: &str, language: &str, seen: Seen, budget: &mut Budget) -> Markup {
     let name = text::brief(language, 40);
     html! {
         figure.code {
@@ -81,27 +51,68 @@ pub fn block(code: &str, language: &str, budget: &mut Budget) -> Markup {
                     button class="btn btn-icon end js-only" type="button" data-copy="code" aria-label="Copy the code" { (icon("copy")) }
                 }
             }
-            pre tabindex="0" { code { (highlighted(code, language, budget)) } }
+            pre tabindex="0" { code { (highlighted(code, language, seen, budget)) } }
         }
     }
 }
 
 /// Code without its frame.
-pub fn highlighted(code: &str, language: &str, budget: &mut Budget) -> Markup {
-    PreEscaped(coloured(code, language, budget).unwrap_or_else(|| {
+pub fn highlighted(code: &str, language: &str, seen: Seen, budget: &mut Budget) -> Markup {
+    let known = KEPT.get(code, language);
+    let coloured = known.or_else(|| {
+        let html = coloured(code, language, seen, budget)?;
+        KEPT.keep(code, language, &html);
+        Some(html)
+    });
+    PreEscaped(coloured.unwrap_or_else(|| {
         let mut plain = String::with_capacity(code.len() + code.len() / 8);
         push(&mut plain, code);
         plain
     }))
 }
 
-/// `None` if the language is unknown or the block is too large.
-fn coloured(code: &str, language: &str, budget: &mut Budget) -> Option<String> {
-    if code.len() > MAX_BLOCK_BYTES {
-        return None;
+/// Code that was highlighted lately: a page is read again and again.
+static KEPT: LazyLock<Kept> = LazyLock::new(Kept::default);
+
+/// How much is kept; then all of it goes.
+const KEPT_BYTES: usize = 4 << 20;
+
+#[derive(Default)]
+struct Kept {
+    hasher: RandomState,
+    blocks: Mutex<Blocks>,
+}
+
+#[derive(Default)]
+struct Blocks {
+    /// By the hash of the code and its language, with the length of the code.
+    html: HashMap<(u64, usize), String>,
+    bytes: usize,
+}
+
+impl Kept {
+    fn key(&self, code: &str, language: &str) -> (u64, usize) {
+        (self.hasher.hash_one((code, language)), code.len())
     }
-    let mut parser = ParseState::new(syntax(language)?);
-    budget.spend(code)?;
+
+    fn get(&self, code: &str, language: &str) -> Option<String> {
+        let blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        blocks.html.get(&self.key(code, language)).cloned()
+    }
+
+    fn keep(&self, code: &str, language: &str, html: &str) {
+        let mut blocks = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        if blocks.bytes + html.len() > KEPT_BYTES {
+            *blocks = Blocks::default();
+        }
+        blocks.bytes += html.len();
+        blocks.html.insert(self.key(code, language), html.to_owned());
+    }
+}
+
+/// `None` if the language is unknown or the block is too large.
+fn coloured(code: &str, language: &str, seen: Seen, budget: &mut Budget) -> Option<String> {
+    let mut parser = budget.parser(code, language, seen)?;
     let mut out = Spans::default();
     let mut stack = ScopeStack::new();
     for line in code.split_inclusive('\n') {
@@ -167,14 +178,6 @@ impl Spans {
     }
 }
 
-/// Finds the grammar by the first word of a fence: `rust,ignore` and `py title="x"` are common.
-fn syntax(language: &str) -> Option<&'static SyntaxReference> {
-    let name = language
-        .split(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | '{' | '}'))
-        .find(|word| !word.is_empty())?;
-    SYNTAXES.find_syntax_by_token(name)
-}
-
 /// The language of a file by its name.
 pub fn language_of(path: &str) -> &str {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
@@ -235,19 +238,11 @@ mod tests {
 
     #[test]
     fn code_has_classes_and_no_tags_of_its_own() {
-        let mut budget = Budget::new();
-        let html = highlighted("let x = \"</script>\"; // <b>", "rust", &mut budget).0;
+        let mut budget = Budget::of_page();
+        let html = highlighted("let x = \"</script>\"; // <b>", "rust", Seen::AtOnce, &mut budget).0;
         insta::assert_snapshot!(html, @r#"<span class="hl-storage">let</span> x = <span class="hl-string">&quot;&lt;/script&gt;&quot;</span>; <span class="hl-comment">// &lt;b&gt;</span>"#);
-        assert_eq!(highlighted("<b>", "no such language\"><img>", &mut budget).0, "&lt;b&gt;");
-        assert!(!block("x", "\"><img src=x>", &mut budget).0.contains("<img"));
-    }
-
-    #[test]
-    fn large_blocks_and_long_lines_stay_plain() {
-        let is_coloured = |code: &str| highlighted(code, "rust", &mut Budget::new()).0.contains("<span");
-        assert!(is_coloured(&"let x = 1;\n".repeat(5000)));
-        assert!(!is_coloured(&"let x = 1;\n".repeat(7000)));
-        assert!(!is_coloured(&"let x = 1;".repeat(500)));
+        assert_eq!(highlighted("<b>", "no such language\"><img>", Seen::AtOnce, &mut budget).0, "&lt;b&gt;");
+        assert!(!block("x", "\"><img src=x>", Seen::AtOnce, &mut budget).0.contains("<img"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use maud::{Markup, html};
-use scrollback::session::Gap;
+use scrollback::session::{Gap, RecordRef};
 use serde_json::Value;
 
 use super::icon::icon;
@@ -106,13 +106,20 @@ fn error(data: &Value) -> Markup {
 }
 
 /// A missing record on the branch.
-pub fn gap(gap: &Gap<'_>, look: &Look<'_>) -> Markup {
+///
+/// `before` is the newest record of what is left of the time before it.
+pub fn gap(gap: &Gap<'_>, before: Option<RecordRef<'_>>, look: &Look<'_>) -> Markup {
     let missing = gap.missing_parent.as_str();
     let what = html! {
         @if gap.child.is_in_a_cycle() { span { "the session starts in " (record(missing)) ", which starts in this one" } }
         @else if gap.bridged_to.is_some() { span { "the record " (record(missing)) " is missing; it goes on from the record before, as the agent does" } }
         @else { span { "the record " (record(missing)) " is missing, nothing is guessed" } }
-        @if let super::Medium::Page(session) = look.medium { a.link href={ (session) "/tree" } { "see every branch" } }
+        @if let super::Medium::Page(session) = look.medium {
+            @match before {
+                Some(before) => a.link href={ (session) "?head=" (text::path_segment(&before.id())) } { "read what is left of before" },
+                None => a.link href={ (session) "/tree" } { "see every branch" },
+            }
+        }
     };
     html! {
         div class="divider divider-gap" id={ "gap-" (text::anchor(missing)) } {

@@ -5,7 +5,8 @@
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::code::{self, Budget};
+use super::code;
+use super::grammar::{Budget, Seen};
 use super::text::{self, push};
 
 /// The Markdown that agents write.
@@ -18,16 +19,65 @@ const OPTIONS: Options = Options::ENABLE_TABLES
 const MAX_MARKERS_PER_LINE: usize = 256;
 
 /// Prose of a model. Its largest heading becomes `<h3>` below a message's `<h2>`, and the others follow.
-pub fn prose(source: &str, message_level: u8, budget: &mut Budget) -> Markup {
-    html! { div.prose dir="auto" { (markdown(source, message_level, budget)) } }
+pub fn prose(source: &str, message_level: u8, seen: Seen, budget: &mut Budget) -> Markup {
+    html! { div.prose dir="auto" { (markdown(source, message_level, seen, budget)) } }
 }
 
-/// What a person typed, as it was typed.
-pub fn typed(source: &str) -> Markup {
-    html! { div class="prose typed" dir="auto" { p { (text::shown(source.trim_matches('\n'))) } } }
+/// What a person typed, as it was typed: only code between backticks is set as code, in a line or between lines.
+pub fn typed(source: &str, budget: &mut Budget) -> Markup {
+    let source = source.trim_matches('\n');
+    let mut html = String::new();
+    let mut rest = source;
+    while let Some((before, language, code, after)) = fenced(rest) {
+        push_paragraph(&mut html, before);
+        html.push_str(&code::block(code, language, Seen::AtOnce, budget).0);
+        rest = after;
+    }
+    push_paragraph(&mut html, rest);
+    html! { div class="prose typed" dir="auto" { (PreEscaped(html)) } }
 }
 
-fn markdown(source: &str, message_level: u8, budget: &mut Budget) -> Markup {
+/// The first block of code between lines of three backticks: what is before it, its language, the code, and what is after it.
+fn fenced(source: &str) -> Option<(&str, &str, &str, &str)> {
+    const FENCE: &str = "```";
+    let is_line_start = |at: usize| at == 0 || source.as_bytes()[at - 1] == b'\n';
+    let start = source.match_indices(FENCE).map(|(at, _)| at).find(|at| is_line_start(*at))?;
+    let (language, body) = source[start + FENCE.len()..].split_once('\n')?;
+    if language.contains('`') {
+        return None;
+    }
+    let ends_line = |at: usize| body[at + FENCE.len()..].lines().next().is_none_or(|rest| rest.trim().is_empty());
+    let is_end = |at: &usize| (*at == 0 || body.as_bytes()[at - 1] == b'\n') && ends_line(*at);
+    let end = body.match_indices(FENCE).map(|(at, _)| at).find(is_end)?;
+    let after = body[end..].split_once('\n').map_or("", |(_, after)| after);
+    Some((&source[..start], language.trim(), body[..end].trim_end_matches('\n'), after))
+}
+
+fn push_paragraph(out: &mut String, source: &str) {
+    let mut rest = source.trim_matches('\n');
+    if rest.is_empty() {
+        return;
+    }
+    out.push_str("<p>");
+    while let Some(start) = rest.find('`') {
+        let inside = &rest[start + 1..];
+        let end = inside.find(['`', '\n']).filter(|end| *end > 0 && inside.as_bytes()[*end] == b'`');
+        let Some(end) = end else {
+            push(out, &rest[..=start]);
+            rest = inside;
+            continue;
+        };
+        push(out, &rest[..start]);
+        out.push_str("<code>");
+        push(out, &inside[..end]);
+        out.push_str("</code>");
+        rest = &inside[end + 1..];
+    }
+    push(out, rest);
+    out.push_str("</p>");
+}
+
+fn markdown(source: &str, message_level: u8, seen: Seen, budget: &mut Budget) -> Markup {
     let is_deep = |line: &str| {
         let markers = line.bytes().filter(|byte| matches!(byte, b'>' | b'*' | b'-' | b'+' | b'[' | b'`' | b'_' | b'~'));
         markers.count() > MAX_MARKERS_PER_LINE
@@ -43,6 +93,7 @@ fn markdown(source: &str, message_level: u8, budget: &mut Budget) -> Markup {
     let mut writer = Writer {
         out: String::with_capacity(source.len() + source.len() / 4),
         budget,
+        seen,
         shift: message_level + 1,
         raised,
         code: None,
@@ -62,6 +113,7 @@ fn markdown(source: &str, message_level: u8, budget: &mut Budget) -> Markup {
 struct Writer<'b> {
     out: String,
     budget: &'b mut Budget,
+    seen: Seen,
     /// The level of the largest heading, and what it is in the source.
     shift: u8,
     raised: u8,
@@ -196,7 +248,7 @@ impl Writer<'_> {
             TagEnd::CodeBlock => {
                 if let Some((language, code)) = self.code.take() {
                     let code = code.strip_suffix('\n').unwrap_or(&code);
-                    self.out.push_str(&code::block(code, &language, self.budget).0);
+                    self.out.push_str(&code::block(code, &language, self.seen, self.budget).0);
                 }
             }
             TagEnd::List(true) => self.out.push_str("</ol>"),
@@ -282,13 +334,31 @@ mod tests {
     use super::*;
 
     fn check(source: &str) -> String {
-        markdown(source, 2, &mut Budget::new()).0
+        markdown(source, 2, Seen::AtOnce, &mut Budget::of_page()).0
     }
 
     #[test]
     fn the_largest_heading_of_a_message_is_below_the_messages_own() {
         assert_eq!(check("## A\n\n#### B"), "<h3>A</h3><h5>B</h5>");
         assert_eq!(check("# A\n\n###### B"), "<h3>A</h3><h6>B</h6>");
+    }
+
+    #[test]
+    fn what_was_typed_stays_but_for_code() {
+        let check = |source: &str| typed(source, &mut Budget::of_page()).0;
+        let inside = |html: &str| format!("<div class=\"prose typed\" dir=\"auto\">{html}</div>");
+        for (typed, html) in [
+            ("*a* __b__ <i>\n# c", "<p>*a* __b__ &lt;i&gt;\n# c</p>"),
+            ("run `ls -l <x>` now", "<p>run <code>ls -l &lt;x&gt;</code> now</p>"),
+            ("a ` b\nc `` d", "<p>a ` b\nc `` d</p>"),
+            (
+                "a\n```\n<x>\n```\nb",
+                "<p>a</p><figure class=\"code\"><pre tabindex=\"0\"><code>&lt;x&gt;</code></pre></figure><p>b</p>",
+            ),
+            ("```\nnever closed", "<p>```\nnever closed</p>"),
+        ] {
+            assert_eq!(check(typed), inside(html), "{typed:?}");
+        }
     }
 
     #[test]

@@ -4,12 +4,14 @@ use jiff::Timestamp;
 use maud::{Markup, PreEscaped, html};
 use scrollback::model::{DataPart, Display, Message, Part, Role, ToolPart, Usage};
 use scrollback::view::dividers;
-use scrollback::view::surroundings::Around;
+use scrollback::view::surroundings::{Around, TurnRequest};
 use scrollback::view::tool_view::{ToolView, attached_name, todo};
 use serde_json::Value;
 
+use super::grammar::Seen;
 use super::icon::{agent_mark, agent_name, icon};
 use super::{Look, Show, ansi, divider, file, markdown, text, thought, todos, tool, words};
+use crate::figures::Money;
 
 /// The colours that people in a room share.
 const COLOURS_OF_PEOPLE: u64 = 6;
@@ -259,7 +261,7 @@ fn unknown(kind: &str) -> Markup {
 fn typed(source: &str, whole: Option<String>, look: &Look<'_>) -> Markup {
     let (shown, is_whole) = look.cut(source);
     html! {
-        @if look.is_room { (room_text(shown)) } @else { (markdown::typed(shown)) }
+        @if look.is_room { (room_text(shown)) } @else { (markdown::typed(shown, &mut look.highlighting.borrow_mut())) }
         @if !is_whole { (thought::rest(whole)) }
     }
 }
@@ -286,7 +288,7 @@ fn room_text(source: &str) -> Markup {
 fn prose(source: &str, whole: Option<String>, look: &Look<'_>) -> Markup {
     let (shown, is_whole) = look.cut(source);
     html! {
-        (markdown::prose(shown, look.level, &mut look.highlighting.borrow_mut()))
+        (markdown::prose(shown, look.level, Seen::AtOnce, &mut look.highlighting.borrow_mut()))
         @if !is_whole { (thought::rest(whole)) }
     }
 }
@@ -332,7 +334,7 @@ fn around(out: &mut Body, message: &Message, beside: &Beside<'_>, look: &Look<'_
     if !items.is_empty() && message.role == Role::Assistant {
         out.push(Group::None, todos::folded(&items));
     }
-    let facts = foot(message, beside.around);
+    let facts = foot(message, beside.around, look);
     if message.role == Role::Assistant && !facts.is_empty() && look.folds.show == Show::Everything {
         out.push(Group::None, html! { footer.msg-foot { @for fact in facts { span { (fact) } } } });
     }
@@ -353,11 +355,23 @@ fn reactions(reactions: &[(String, Vec<String>)]) -> Markup {
     }
 }
 
-/// The tokens and the time of a turn.
-fn foot(message: &Message, around: &Around) -> Vec<String> {
+/// The tokens, the cost and the time of a turn.
+fn foot(message: &Message, around: &Around, look: &Look<'_>) -> Vec<String> {
     let usage = message.metadata.as_ref().and_then(|metadata| metadata.get("usage"));
-    let usage: Option<Usage> = usage.and_then(|usage| serde_json::from_value(usage.clone()).ok()).or(around.usage);
-    let mut facts = usage.map(|usage| words::usage_facts(&usage)).unwrap_or_default();
+    let usage: Option<Usage> = usage.and_then(|usage| serde_json::from_value(usage.clone()).ok());
+    // A message that says itself what it took is one request.
+    let own = usage.filter(|_| around.requests.is_empty()).map(|usage| TurnRequest {
+        model: message.noted("model").map(str::to_owned),
+        at: message.noted("timestamp").and_then(|at| at.parse().ok()),
+        usage,
+        cost: None,
+    });
+    let requests = if let Some(own) = &own { std::slice::from_ref(own) } else { &around.requests[..] };
+    let mut facts = usage.or(around.usage).map(|usage| words::usage_facts(&usage)).unwrap_or_default();
+    facts.extend(match Money::of(requests, look.price) {
+        Money { usd: None, unpriced: 1.. } => Some("no price known".to_owned()),
+        money => money.words(),
+    });
     facts.extend(around.duration_ms.map(words::took));
     facts
 }

@@ -5,9 +5,11 @@ pub mod code;
 pub mod diff;
 pub mod divider;
 pub mod file;
+pub mod grammar;
 pub mod icon;
 pub mod markdown;
 pub mod message;
+pub mod plot;
 pub mod text;
 pub mod thought;
 pub mod todos;
@@ -19,6 +21,8 @@ use std::cell::{Cell, RefCell};
 
 use jiff::tz::TimeZone;
 use scrollback::model::ToolPart;
+
+use crate::figures::Price;
 
 /// Where the HTML goes: how pictures, long texts and other sessions are reached from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,10 +49,14 @@ pub struct Look<'a> {
     pub level: u8,
     /// The directory that paths are shown relative to.
     pub cwd: RefCell<Option<String>>,
+    /// What a request cost that no list of prices knows.
+    pub price: &'a Price,
     /// What highlighting may still cost.
-    pub highlighting: &'a RefCell<code::Budget>,
+    pub highlighting: &'a RefCell<grammar::Budget>,
     /// How many bytes of HTML the page may still grow by.
     pub room_bytes: &'a Cell<usize>,
+    /// How many conversations inside of calls may still be shown: a call can name any session, also its own.
+    pub nested_left: &'a Cell<usize>,
 }
 
 /// Which folds are open at first.
@@ -121,8 +129,10 @@ impl<'a> Look<'a> {
             is_room: false,
             level: (self.level + 1).min(5),
             cwd: RefCell::new(self.cwd.borrow().clone()),
+            price: self.price,
             highlighting: self.highlighting,
             room_bytes: self.room_bytes,
+            nested_left: self.nested_left,
         }
     }
 }

@@ -7,6 +7,7 @@ use scrollback::view::tool_view::{
 };
 use serde_json::Value;
 
+use super::grammar::Seen;
 use super::icon::{chevron, icon};
 use super::words::{plural, took};
 use super::{Look, ansi, code, diff, markdown, noted, text, thought, todos};
@@ -87,9 +88,14 @@ fn title(call: &ToolPart) -> Option<String> {
 
 /// What the call is about, in one line.
 fn argument(call: &ToolPart, view: &ToolView<'_>, look: &Look<'_>) -> String {
-    let argument = match view {
+    text::brief(&about(call, view, |path| look.relative(path)), ARGUMENT_CHARS)
+}
+
+/// The same with paths as they are shown there.
+fn about(call: &ToolPart, view: &ToolView<'_>, shown: impl for<'p> Fn(&'p str) -> &'p str) -> String {
+    match view {
         ToolView::Shell(run) => run.command.to_string(),
-        ToolView::Change(changes) => changed(changes, look),
+        ToolView::Change(changes) => changed(changes, shown),
         ToolView::SubAgent(SubAgent { task, role: Some(role), .. }) => format!("{role}: {task}"),
         ToolView::SubAgent(agent) => agent.task.to_owned(),
         ToolView::Todos { .. } => String::new(),
@@ -99,14 +105,20 @@ fn argument(call: &ToolPart, view: &ToolView<'_>, look: &Look<'_>) -> String {
         }
         ToolView::Other => {
             let described = || noted(call, "description").and_then(Value::as_str).unwrap_or_default().to_owned();
-            tool_view::summary(call.input(), |path| look.relative(path)).unwrap_or_else(described)
+            tool_view::summary(call.input(), shown).unwrap_or_else(described)
         }
-    };
-    text::brief(&argument, ARGUMENT_CHARS)
+    }
 }
 
-fn changed(changes: &Changes<'_>, look: &Look<'_>) -> String {
-    let first = changes.files.first().map(|file| look.relative(file.path)).unwrap_or_default();
+/// The name of a call, and what it is about.
+pub fn in_one_line(call: &ToolPart) -> (String, String) {
+    const SHOWN_CHARS: usize = 120;
+    let about = about(call, &ToolView::of(call), |path| path);
+    (text::brief(&call.name, 60), text::brief(&about, SHOWN_CHARS))
+}
+
+fn changed(changes: &Changes<'_>, shown: impl for<'p> Fn(&'p str) -> &'p str) -> String {
+    let first = changes.files.first().map(|file| shown(file.path)).unwrap_or_default();
     match changes.files.len() {
         0 | 1 => first.to_owned(),
         count => format!("{first} and {} more", count - 1),
@@ -210,7 +222,7 @@ fn body(call: &ToolPart, view: &ToolView<'_>, nested: Option<Markup>, part: Opti
             (output(call, part, look)) (error(call, look))
         },
         ToolView::Plan { text } => html! {
-            div.io { div.io-label { "Plan" } (markdown::prose(look.cut(text).0, look.level, &mut look.highlighting.borrow_mut())) }
+            div.io { div.io-label { "Plan" } (markdown::prose(look.cut(text).0, look.level, Seen::Folded, &mut look.highlighting.borrow_mut())) }
             (output(call, part, look)) (error(call, look)) (said(call))
         },
         ToolView::Questions { questions } => html! {
@@ -301,12 +313,12 @@ fn output(call: &ToolPart, part: Option<String>, look: &Look<'_>) -> Markup {
                 @if let Some(json) = json {
                     (value(&json, look))
                 } @else if is_markdown {
-                    (markdown::prose(shown, look.level, &mut look.highlighting.borrow_mut()))
+                    (markdown::prose(shown, look.level, Seen::Folded, &mut look.highlighting.borrow_mut()))
                 } @else if result.contains('\u{1b}') {
                     pre.term tabindex="0" { (ansi::terminal(shown)) }
                 } @else {
                     @let language = path(call).map(code::language_of).unwrap_or_default();
-                    figure.code { pre tabindex="0" { code { (code::highlighted(shown, language, &mut look.highlighting.borrow_mut())) } } }
+                    figure.code { pre tabindex="0" { code { (code::highlighted(shown, language, Seen::Folded, &mut look.highlighting.borrow_mut())) } } }
                 }
                 @if !is_whole { (cut_after(&result, shown, part)) }
             }

@@ -6,9 +6,11 @@
 
 use maud::{Markup, html};
 use scrollback::model::{Message, Part, Role};
+use scrollback::view::counting::{EventKind, SessionCounts};
 use scrollback::view::tool_view::{Ending, ToolView, ending};
 
 use super::words::plural;
+use super::{text, tool};
 
 /// More ticks than this are thinned out in a list: the plain ones go, the coloured ones stay.
 pub const LIST_TICKS: usize = 20;
@@ -28,6 +30,18 @@ pub enum Tick {
     SubAgent,
     /// Earlier turns were summarised.
     Compaction,
+}
+
+impl Tick {
+    /// Each kind in the order of its numbers, its class, and its shape below its column.
+    const SHAPES: [(Tick, &'static str, &'static str); 6] = [
+        (Tick::Prompt, "tr-u", "1v12"),
+        (Tick::Call, "tr-t", "7v6"),
+        (Tick::Failed, "tr-e", "4v9"),
+        (Tick::Refused, "tr-d", "4v9"),
+        (Tick::SubAgent, "tr-s", "4v9"),
+        (Tick::Compaction, "tr-c", "2v2m0 2v2m0 2v2"),
+    ];
 }
 
 /// Ticks, and how many there are of each kind.
@@ -52,6 +66,19 @@ impl Trace {
             self.push(Tick::Prompt);
         }
         parts.iter().filter_map(tick).for_each(|tick| self.push(tick));
+    }
+
+    /// Adds what a session counts: less than its messages show, but nothing has to be read for it.
+    pub fn add_counted(&mut self, counts: &SessionCounts) {
+        for event in &counts.events {
+            match event.kind {
+                EventKind::Prompt { is_turn: true, .. } => self.push(Tick::Prompt),
+                EventKind::Call { has_failed: true, .. } => self.push(Tick::Failed),
+                EventKind::Call { has_failed: false, .. } => self.push(Tick::Call),
+                EventKind::Compaction => self.push(Tick::Compaction),
+                EventKind::Prompt { is_turn: false, .. } | EventKind::Answer { .. } => {}
+            }
+        }
     }
 
     fn push(&mut self, tick: Tick) {
@@ -82,34 +109,33 @@ impl Trace {
     }
 
     /// Keeps at most so many ticks: plain calls go first, evenly, then anything.
-    pub fn thin(&mut self, most: usize) {
+    ///
+    /// Returns which of them were kept.
+    pub fn thin(&mut self, most: usize) -> Vec<bool> {
+        let mut kept = vec![true; self.ticks.len()];
         for is_plain in [|tick: &Tick| *tick == Tick::Call, |_: &Tick| true] {
-            let plain = self.ticks.iter().filter(|tick| is_plain(tick)).count();
-            let surplus = self.ticks.len().saturating_sub(most).min(plain);
+            let is_left_plain = |(tick, is_kept): &(&Tick, &bool)| **is_kept && is_plain(tick);
+            let plain = self.ticks.iter().zip(&kept).filter(is_left_plain).count();
+            let surplus = kept.iter().filter(|is_kept| **is_kept).count().saturating_sub(most).min(plain);
             let mut seen = 0;
-            self.ticks.retain(|tick| {
-                if !is_plain(tick) {
-                    return true;
+            for (tick, is_kept) in self.ticks.iter().zip(&mut kept) {
+                if !*is_kept || !is_plain(tick) {
+                    continue;
                 }
                 seen += 1;
                 // Of `plain` ticks, every so many is left out until the surplus is gone.
-                seen * surplus / plain.max(1) == (seen - 1) * surplus / plain.max(1)
-            });
+                *is_kept = seen * surplus / plain.max(1) == (seen - 1) * surplus / plain.max(1);
+            }
         }
+        let mut of_tick = kept.iter();
+        self.ticks.retain(|_| *of_tick.next().unwrap_or(&true));
+        kept
     }
 
     /// The ticks as a picture: one path for each kind.
     pub fn svg(&self) -> Markup {
         const STEP: usize = 5;
         let width = (self.ticks.len() * STEP).saturating_sub(2);
-        let kinds = [
-            (Tick::Prompt, "tr-u", "1v12"),
-            (Tick::Call, "tr-t", "7v6"),
-            (Tick::Failed, "tr-e", "4v9"),
-            (Tick::Refused, "tr-d", "4v9"),
-            (Tick::SubAgent, "tr-s", "4v9"),
-            (Tick::Compaction, "tr-c", "2v2m0 2v2m0 2v2"),
-        ];
         let path = |kind: Tick, shape: &str| {
             let mut path = String::new();
             for (at, _) in self.ticks.iter().enumerate().filter(|(_, tick)| **tick == kind) {
@@ -119,7 +145,7 @@ impl Trace {
         };
         html! {
             svg.trace width=(width) height="14" viewBox=(format!("0 0 {width} 14")) role="img" aria-label=(self.words()) {
-                @for (kind, class, shape) in kinds {
+                @for (kind, class, shape) in Tick::SHAPES {
                     @if self.ticks.contains(&kind) { path class=(class) d=(path(kind, shape)) {} }
                 }
             }
@@ -136,6 +162,64 @@ impl Trace {
         ];
         words.extend(more.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
         words.join(", ")
+    }
+}
+
+/// A trace whose ticks lead to what they stand for on the same page.
+#[derive(Default)]
+pub struct Map {
+    ticks: Vec<(Tick, String, String)>,
+}
+
+/// More ticks than this are thinned out on a page.
+const MAP_TICKS: usize = 120;
+
+impl Map {
+    /// Adds what a message shows.
+    pub fn add(&mut self, message: &Message) {
+        let anchor = format!("#m-{}", text::anchor(&message.id));
+        if is_prompt(message) {
+            let said = message.display().map(|display| display.text().to_owned());
+            let said = said.or_else(|| message.parts.iter().find_map(Part::as_text).map(str::to_owned));
+            self.ticks.push((Tick::Prompt, anchor.clone(), text::brief(&said.unwrap_or_default(), 80)));
+        }
+        for part in &message.parts {
+            let Some(tick) = tick(part) else { continue };
+            match part {
+                Part::Tool(call) => {
+                    let (name, about) = tool::in_one_line(call);
+                    let ended = Some(ending(call)).filter(|ended| *ended != Ending::Ok);
+                    let ended = ended.map(|ended| format!(" ({})", ended.name())).unwrap_or_default();
+                    let target = format!("#t-{}", text::anchor(&call.call_id));
+                    self.ticks.push((tick, target, format!("{name} {}{ended}", text::brief(&about, 60))));
+                }
+                _ => self.ticks.push((tick, anchor.clone(), "compacted".to_owned())),
+            }
+        }
+    }
+
+    /// The ticks as links. The keys e and E lead to failures, and the outline to prompts: for the keyboard it is only a picture.
+    pub fn svg(mut self) -> Markup {
+        const STEP: usize = 7;
+        let mut kinds = Trace { ticks: self.ticks.iter().map(|(tick, ..)| *tick).collect(), ..Trace::default() };
+        let kept = kinds.thin(MAP_TICKS);
+        self.ticks = self.ticks.into_iter().zip(kept).filter(|(_, is_kept)| *is_kept).map(|(tick, _)| tick).collect();
+        if self.ticks.len() < 3 {
+            return html! {};
+        }
+        let width = self.ticks.len() * STEP;
+        html! {
+            svg.trace-map width=(width) height="24" viewBox=(format!("0 0 {width} 24")) preserveAspectRatio="none" aria-hidden="true" {
+                @for (at, (tick, target, title)) in self.ticks.iter().enumerate() {
+                    @let (_, class, _) = Tick::SHAPES[*tick as usize];
+                    @let (top, height) = match tick { Tick::Prompt => (2, 20), Tick::Call => (14, 8), _ => (8, 14) };
+                    a href=(target) tabindex="-1" {
+                        rect.hit x=(at * STEP) width=(STEP) height="24" { title { (title) } }
+                        rect class=(class) x=(at * STEP + 2) y=(top) width="3" height=(height) {}
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -5,14 +5,15 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use scrollback::model::Usage;
 
-/// `1 file`, `2 files`.
-pub fn plural(count: usize, what: &str) -> String {
+/// `1 file`, `2,000 files`.
+pub fn plural(count: impl TryInto<u64>, what: &str) -> String {
+    let count = count.try_into().unwrap_or(u64::MAX);
     let ending = match what {
         _ if count == 1 => "",
         _ if what.ends_with("ch") => "es",
         _ => "s",
     };
-    format!("{} {what}{ending}", grouped(count as u64))
+    format!("{} {what}{ending}", grouped(count))
 }
 
 /// `12,345`.
@@ -37,6 +38,43 @@ pub fn tokens(count: u64) -> String {
     }
 }
 
+/// A number on a scale: `500`, `1.5k`, `20k`, `3M`.
+pub fn short(count: u64) -> String {
+    let in_units = |unit: f64, sign: &str| {
+        let shown = format!("{:.1}", count as f64 / unit);
+        format!("{}{sign}", shown.strip_suffix(".0").unwrap_or(&shown))
+    };
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..1_000_000 => in_units(1e3, "k"),
+        1_000_000..1_000_000_000 => in_units(1e6, "M"),
+        _ => in_units(1e9, "G"),
+    }
+}
+
+/// Money: `$0.045`, `$12.34`.
+pub fn dollars(usd: f64) -> String {
+    match usd {
+        usd if usd > 0.0 && usd < 0.0005 => "< $0.001".to_owned(),
+        usd if usd < 1.0 => format!("${usd:.3}"),
+        usd => {
+            let cents = (usd * 100.0).round() as u64;
+            format!("${}.{:02}", grouped(cents / 100), cents % 100)
+        }
+    }
+}
+
+/// A share of something: `12 %`.
+pub fn percent(part: u64, whole: u64) -> String {
+    format!("{:.0} %", 100.0 * part as f64 / whole.max(1) as f64)
+}
+
+/// A word with a capital letter.
+pub fn capital(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
 /// What a request sends in all.
 pub fn input_with_cache(usage: &Usage) -> Option<u64> {
     let parts = [usage.input, usage.cache_read, usage.cache_write];
@@ -53,21 +91,36 @@ pub fn took(ms: u64) -> String {
     }
 }
 
-/// How long ago something was.
+/// How long ago something was, in a sentence.
 pub fn ago(at: Timestamp, now: Timestamp) -> String {
-    let seconds = now.as_second() - at.as_second();
+    match now.as_second() - at.as_second() {
+        ..-60 => "in the future".to_owned(),
+        -60..1 => "just now".to_owned(),
+        seconds => format!("{} ago", in_one_unit(seconds)),
+    }
+}
+
+/// The same in at most six characters, for a column.
+pub fn age(at: Timestamp, now: Timestamp) -> String {
+    match now.as_second() - at.as_second() {
+        ..-60 => "future".to_owned(),
+        -60..60 => "now".to_owned(),
+        seconds => in_one_unit(seconds),
+    }
+}
+
+/// A time in the largest unit that fits.
+fn in_one_unit(seconds: i64) -> String {
     let (count, unit) = match seconds {
-        ..-60 => return "in the future".to_owned(),
-        -60..1 => return "just now".to_owned(),
-        1..60 => (seconds, "s"),
+        ..60 => (seconds, "s"),
         60..3_600 => (seconds / 60, "min"),
         3_600..86_400 => (seconds / 3_600, "h"),
         86_400..1_209_600 => (seconds / 86_400, "d"),
         1_209_600..5_184_000 => (seconds / 604_800, "w"),
-        5_184_000..63_072_000 => (seconds / 2_592_000, "months"),
-        _ => (seconds / 31_536_000, "years"),
+        5_184_000..63_072_000 => (seconds / 2_592_000, "mo"),
+        _ => (seconds / 31_536_000, "y"),
     };
-    format!("{count} {unit} ago")
+    format!("{count} {unit}")
 }
 
 /// An instant: `3 Nov 2026, 09:15`.
@@ -117,5 +170,28 @@ mod tests {
             [plural(1, "branch"), plural(2, "branch"), plural(1_000, "file")],
             ["1 branch", "2 branches", "1,000 files"]
         );
+        assert_eq!(
+            [dollars(0.0), dollars(0.0001), dollars(0.0451), dollars(1234.567)],
+            ["$0.000", "< $0.001", "$0.045", "$1,234.57"]
+        );
+    }
+
+    #[test]
+    fn an_age_uses_the_largest_unit_that_fits() {
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        for (at, in_a_sentence, in_a_column) in [
+            ("2026-11-15T12:00:00Z", "just now", "now"),
+            ("2026-11-15T11:59:30Z", "30 s ago", "now"),
+            ("2026-11-15T11:01:00Z", "59 min ago", "59 min"),
+            ("2026-11-14T13:00:00Z", "23 h ago", "23 h"),
+            ("2026-11-10T12:00:00Z", "5 d ago", "5 d"),
+            ("2026-10-15T12:00:00Z", "4 w ago", "4 w"),
+            ("2026-02-15T12:00:00Z", "9 mo ago", "9 mo"),
+            ("2020-02-15T12:00:00Z", "6 y ago", "6 y"),
+            ("2026-11-16T12:00:00Z", "in the future", "future"),
+        ] {
+            let at = at.parse().unwrap();
+            assert_eq!((ago(at, now).as_str(), age(at, now).as_str()), (in_a_sentence, in_a_column), "{at}");
+        }
     }
 }

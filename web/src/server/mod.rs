@@ -2,6 +2,7 @@
 
 mod guard;
 mod listen;
+mod patience;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -129,7 +130,7 @@ async fn search_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap)
 }
 
 async fn stats_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Response {
-    make(shared, uri, headers, |_, site| stats::page(site)).await
+    make(shared, uri, headers, stats::page).await
 }
 
 async fn session_page(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
@@ -300,7 +301,14 @@ fn write_export(
 ) -> Result<(), export::Error> {
     let session = site.open(source)?;
     let heads = session.head().into_iter().collect();
-    let document = Document { session: &session, heads, zone: &site.zone, now: (site.now)(), sub_agents: site };
+    let document = Document {
+        session: &session,
+        heads,
+        zone: &site.zone,
+        now: (site.now)(),
+        price: &*site.price,
+        sub_agents: site,
+    };
     match is_markdown {
         true => export::markdown(&document, out)?,
         false => export::html(&document, out)?,

@@ -137,6 +137,14 @@ impl Tab<'_> {
         answer["result"]["value"].clone()
     }
 
+    /// What an expression gives that is not known at once.
+    pub(crate) fn eval_later(&self, expression: &str) -> Value {
+        let asked = json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
+        let answer = self.call("Runtime.evaluate", asked);
+        assert!(answer.get("exceptionDetails").is_none(), "{expression}: {answer}");
+        answer["result"]["value"].clone()
+    }
+
     /// Waits until an expression is true.
     pub(crate) fn wait_for(&self, expression: &str) {
         let end = Instant::now() + PATIENCE;

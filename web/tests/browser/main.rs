@@ -4,6 +4,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod axe;
 mod chromium;
 #[path = "../support/mod.rs"]
 mod support;
@@ -140,6 +141,75 @@ fn every_page_is_quiet_fits_and_stays_at_home_in_both_themes() {
             assert_eq!(tab.complaints(&running.origin()), Vec::<String>::new(), "{theme} at {width}");
         }
     }
+}
+
+/// One chat with every kind of part in every state, and a room.
+fn every_kind() -> Running {
+    let folder = tempfile::tempdir().unwrap();
+    let chats = folder.path().join(".local/share/scrollback/chats");
+    std::fs::create_dir_all(&chats).unwrap();
+    let mut count = 0;
+    let messages = poisoned(&every_part(), "", "a plain text", &mut count);
+    let chat = json!({"id": "parts", "title": "Every part", "messages": messages});
+    std::fs::write(chats.join("parts.json"), chat.to_string()).unwrap();
+    write_session(
+        folder.path(),
+        "cost",
+        &[
+            record("user", "u1", None, json!({"role": "user", "content": "What does it cost?"})),
+            record(
+                "assistant",
+                "a1",
+                Some("u1"),
+                json!({"role": "assistant", "model": "claude-opus-4-5", "content": "A little.",
+                "usage": {"inputTokens": 1000, "outputTokens": 100, "cacheReadTokens": 5000, "cacheCreationTokens": 200}}),
+            ),
+        ],
+    );
+    Running::of(Served::over(folder))
+}
+
+#[test]
+fn everybody_can_use_every_page_in_both_themes() {
+    let Some(browser) = Browser::start() else { return };
+    let (everyday, kinds) = (everyday(), every_kind());
+    let of_kinds = [
+        "/",
+        "/s/parts",
+        "/s/parts?show=prompts",
+        "/s/parts/replay",
+        "/s/parts/tree",
+        "/s/parts/files",
+        "/stats?since=all",
+        "/nope",
+        "/search",
+    ];
+    for (theme, width) in [("light", 1440), ("dark", 1440), ("dark", 390)] {
+        for (running, pages) in [(&everyday, &PAGES[..]), (&kinds, &of_kinds)] {
+            let mut tab = browser.tab();
+            let features = json!({"features": [{"name": "prefers-color-scheme", "value": theme}]});
+            tab.call("Emulation.setEmulatedMedia", features);
+            let size = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+            tab.call("Emulation.setDeviceMetricsOverride", size);
+            running.enter(&mut tab);
+            for path in pages {
+                running.go(&mut tab, path);
+                assert_eq!(axe::violations(&tab), Vec::<String>::new(), "{path} in {theme} at {width}");
+            }
+        }
+    }
+    // It does find what is wrong.
+    let mut tab = browser.tab();
+    tab.go("data:text/html,<title>x</title><img src=x>");
+    assert_ne!(axe::violations(&tab), Vec::<String>::new());
+    // Somebody without the cookie, and a file that stands alone.
+    everyday.go(&mut tab, "/");
+    assert_eq!(axe::violations(&tab), Vec::<String>::new(), "without the cookie");
+    let exported = tempfile::tempdir().unwrap();
+    let path = exported.path().join("parts.html");
+    std::fs::write(&path, kinds.served.page("/s/parts/export").body).unwrap();
+    tab.go(&format!("file://{}", path.display()));
+    assert_eq!(axe::violations(&tab), Vec::<String>::new(), "a file");
 }
 
 #[test]

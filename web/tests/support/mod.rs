@@ -59,10 +59,11 @@ impl Served {
             now: Box::new(move || now),
             data: None,
             host: Host::at(folder.path().to_owned(), "test"),
+            price: Box::new(|_, _| None),
             catalogue: Catalogue::default(),
             opened: Mutex::default(),
         });
-        catalogue::list(&site);
+        catalogue::list_and_count(&site);
         let guard = Arc::new(Guard::new(PORT, Some("pages.example:8443")).unwrap());
         Served { folder, site, guard }
     }

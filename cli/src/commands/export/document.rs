@@ -3,6 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 
+use scrollback::model::Usage;
 use scrollback::session::{Bridge, RecordRef, Session, Source};
 use scrollback::view::find::SessionName;
 use scrollback::view::listing;
@@ -13,6 +14,7 @@ use super::{ExportArgs, Format};
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
+use crate::prices::Prices;
 use crate::render::plural;
 use crate::render::sub_agents::SubAgents;
 use crate::session::located::{self, Located};
@@ -38,11 +40,14 @@ pub(super) fn run(
     }
     let sub_agents = source.map(|source| sub_agents(source, &session, global, ctx)).transpose()?;
     let nobody = ();
+    let prices = Prices::read(ctx)?;
+    let price = move |model: &str, usage: Usage| prices.cost(model, usage);
     let document = Document {
         session: &session,
         heads,
         zone: &ctx.zone.clone(),
         now: ctx.now,
+        price: &price,
         sub_agents: sub_agents.as_ref().map_or(&nobody as &dyn scrollback_web::SubAgents, |found| found),
     };
     let masked = match &args.output {

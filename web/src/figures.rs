@@ -1,0 +1,185 @@
+//! What all sessions count: tokens, cost and calls, as the last count in the background found them. A page adds rows up and counts
+//! nothing itself.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use scrollback::model::{Cost, Usage};
+use scrollback::view::counting::{CountedSession, Elected, Level, StatsQuery, StatsRow, stats};
+use scrollback::view::surroundings::TurnRequest;
+use scrollback_index::listed_cost;
+
+use crate::render::trace::{LIST_TICKS, Trace};
+use crate::render::words;
+
+/// What a request cost that neither the agent nor the list of prices knows: the prices of the user.
+pub type Price = dyn Fn(&str, Usage) -> Option<Cost> + Send + Sync;
+
+/// What some requests cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Money {
+    /// The sum of those whose cost is known.
+    pub usd: Option<f64>,
+    /// How many have no known cost: that is not zero.
+    pub unpriced: u64,
+}
+
+impl Money {
+    /// What the requests of a turn cost.
+    pub fn of(requests: &[TurnRequest], price: &Price) -> Money {
+        let mut money = Money::default();
+        for TurnRequest { model, at, usage, cost } in requests {
+            let listed = || listed_cost(model.as_deref()?, *at, *usage);
+            let own = || price(model.as_deref()?, *usage);
+            money.add(cost.or_else(listed).or_else(own));
+        }
+        money
+    }
+
+    fn add(&mut self, cost: Option<Cost>) {
+        match cost {
+            Some(cost) => *self.usd.get_or_insert(0.0) += cost.to_usd(),
+            None => self.unpriced += 1,
+        }
+    }
+
+    /// Adds what other requests cost.
+    pub(crate) fn add_all(&mut self, other: Money) {
+        self.unpriced += other.unpriced;
+        if let Some(usd) = other.usd {
+            *self.usd.get_or_insert(0.0) += usd;
+        }
+    }
+
+    /// As it is shown; `None` if there is nothing to pay for.
+    pub fn words(&self) -> Option<String> {
+        match (self.usd, self.unpriced) {
+            (None, 0) => None,
+            (None, _) => Some("?".to_owned()),
+            (Some(usd), 0) => Some(words::dollars(usd)),
+            (Some(usd), _) => Some(format!("≥ {}", words::dollars(usd))),
+        }
+    }
+}
+
+/// What one session cost.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SessionCost {
+    /// Its own requests.
+    pub own: Money,
+    /// Those of the sub-agents that it started.
+    pub sub_agents: Money,
+}
+
+/// What is counted of some days, projects, agents and models, or tools.
+pub(crate) struct Row {
+    /// As in `2026-11-03`; `None` is a time that is not known.
+    pub(crate) day: Option<String>,
+    pub(crate) project: Option<String>,
+    pub(crate) agent: String,
+    /// The model or the tool.
+    pub(crate) name: Option<String>,
+    pub(crate) counts: StatsRow,
+}
+
+/// Everything that was counted.
+#[derive(Default)]
+pub struct Figures {
+    /// By day, project, agent and model: all that has a cost.
+    pub(crate) by_model: Vec<Row>,
+    /// By day, project, agent and tool.
+    pub(crate) by_tool: Vec<Row>,
+    /// By the path of the session's file.
+    of_session: HashMap<String, (SessionCost, Arc<Trace>)>,
+    /// Whether sessions have been counted at all.
+    pub(crate) is_known: bool,
+}
+
+impl Figures {
+    /// Counts, each fact once.
+    pub(crate) fn of(sessions: &[CountedSession], zone: &TimeZone, price: &Price) -> Figures {
+        let elected = Elected::among(sessions);
+        let rows = |level: Level| {
+            let by = vec![Level::Day, Level::Project, Level::Agent, level];
+            let query = StatsQuery { by, zone: zone.clone(), since: None, until: None, price };
+            stats(sessions, &elected, &query).rows.into_iter().filter_map(row).collect()
+        };
+        Figures {
+            by_model: rows(Level::Model),
+            by_tool: rows(Level::Tool),
+            of_session: of_sessions(sessions, &elected, price),
+            is_known: true,
+        }
+    }
+
+    /// What a session cost, by the path of its file.
+    pub fn cost_of(&self, path: &str) -> Option<SessionCost> {
+        self.of_session.get(path).map(|(cost, _)| *cost)
+    }
+
+    /// Its prompts, calls and failures in one line, as far as they were counted.
+    pub fn trace_of(&self, path: &str) -> Option<Arc<Trace>> {
+        self.of_session.get(path).map(|(_, trace)| trace.clone())
+    }
+}
+
+fn row(counts: StatsRow) -> Option<Row> {
+    let mut key = counts.key.clone()?.into_iter();
+    Some(Row { day: key.next()?, project: key.next()?, agent: key.next()??, name: key.next()?, counts })
+}
+
+/// What each session cost. A copy of another session's request costs nothing here: it was paid there.
+fn of_sessions(
+    sessions: &[CountedSession],
+    elected: &Elected,
+    price: &Price,
+) -> HashMap<String, (SessionCost, Arc<Trace>)> {
+    let mut costs: Vec<SessionCost> = vec![SessionCost::default(); sessions.len()];
+    for (at, session) in sessions.iter().enumerate() {
+        let mut own = Money::default();
+        for request in session.counts.requests.iter().filter(|request| request.origin.is_none()) {
+            let model = request.model.and_then(|model| session.counts.models.get(usize::from(model)));
+            let known = request.recorded_cost.or(request.listed_cost);
+            own.add(known.or_else(|| price(model?, request.usage())));
+        }
+        costs[at].own = own;
+        let root = elected.roots[at] as usize;
+        if root != at {
+            costs[root].sub_agents.add_all(own);
+        }
+    }
+    let of_session = |(session, cost): (&CountedSession, SessionCost)| {
+        let mut trace = Trace::default();
+        trace.add_counted(&session.counts);
+        trace.thin(LIST_TICKS);
+        (session.row.path.clone(), (cost, Arc::new(trace)))
+    };
+    sessions.iter().zip(costs).map(of_session).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_price_is_never_nothing() {
+        let request = |model: &str, cost: Option<f64>| TurnRequest {
+            model: Some(model.to_owned()),
+            at: None,
+            usage: Usage { input: Some(1_000), output: Some(10), ..Usage::default() },
+            cost: cost.map(Cost::from_usd),
+        };
+        let nobody = |_: &str, _: Usage| None;
+        let mine = |_: &str, _: Usage| Some(Cost::from_usd(2.0));
+        let shown = |requests: &[TurnRequest], price: &Price| Money::of(requests, price).words();
+        assert_eq!(shown(&[], &nobody), None);
+        assert_eq!(shown(&[request("no-such-model", None)], &nobody).as_deref(), Some("?"));
+        assert_eq!(shown(&[request("no-such-model", Some(0.25))], &nobody).as_deref(), Some("$0.250"));
+        let both = [request("no-such-model", Some(0.25)), request("no-such-model", None)];
+        assert_eq!(shown(&both, &nobody).as_deref(), Some("≥ $0.250"));
+        assert_eq!(shown(&both, &mine).as_deref(), Some("$2.25"));
+        let listed = shown(&[request("claude-opus-4-5", None)], &nobody);
+        assert_eq!(listed.as_deref(), Some("$0.005"));
+    }
+}
