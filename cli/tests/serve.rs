@@ -74,13 +74,19 @@ fn the_demo_is_shown_and_ctrl_c_ends_it_well() {
         ("/s/3f8a/files", "tests/dst.rs"),
         ("/s/91c5/replay?turn=2", "Turn 2 of"),
         ("/search?q=hour", "<mark>hour</mark>"),
-        ("/stats", "By agent"),
         ("/s/91c5/export", "default-src 'none'"),
     ] {
         let page = server.page(path);
         assert!(page.starts_with("HTTP/1.1 200 OK"), "{path}: {page}");
         assert!(page.contains(words), "{path}: {page}");
     }
+    // Everything is counted after the first page is there.
+    let mut stats = server.page("/stats?since=all");
+    while stats.contains("still being counted") {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        stats = server.page("/stats?since=all");
+    }
+    assert!(stats.contains("Cost by model") && stats.contains("beacon-2-large"), "{stats}");
     assert_eq!(server.stop(), Some(0));
 }
 

@@ -214,7 +214,8 @@ fn outline(messages: &[&Message]) -> Vec<Outlined> {
         let at = message.noted("timestamp").and_then(|at| at.parse().ok());
         if message.parts.iter().any(is_compaction) {
             let (id, text, trace) = (message.id.clone(), "compacted".to_owned(), Trace::default());
-            outline.push(Outlined { id, text, at, trace, is_cut: true });
+            // When is not known: the time of a message is that of its beginning.
+            outline.push(Outlined { id, text, at: None, trace, is_cut: true });
         }
         if is_prompt(message) {
             let typed = message.display().map(|display| display.text().to_owned());
