@@ -8,6 +8,8 @@
 //!
 //! A program that calculates with numbers, or prints with serde_json, asks [`plain`] for ordinary ones.
 
+mod strings;
+
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -17,6 +19,9 @@ use memchr::memchr2;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 use serde_json::{Number, Value};
+
+pub use strings::parse_with;
+pub(crate) use strings::{escape, unescaped};
 
 /// The key of an object that stands for a number.
 static NUMBER: LazyLock<String> = LazyLock::new(|| {
@@ -38,7 +43,7 @@ const SAFE_DIGITS: usize = 18;
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn parse(text: &str) -> serde_json::Result<Value> {
-    serde_json::from_str(&marked(text))
+    parse_with(&marked(text), |text| serde_json::from_str(text))
 }
 
 /// The value of a JSON text in bytes, as [`parse`] reads it; `None` if it is none.

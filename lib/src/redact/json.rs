@@ -184,6 +184,8 @@ struct Walk<'w> {
     line: &'w [u8],
     before: &'w [u8],
     kept: &'w HashSet<&'w str>,
+    /// How long the longest of these is.
+    longest_kept: usize,
     /// Strings that are replaced whole.
     replaced: Replaced,
     /// Stays as it is until something is masked.
@@ -197,7 +199,9 @@ struct Walk<'w> {
 impl<'w> Walk<'w> {
     fn new(redactor: &'w Redactor, input: &Input<'w>, replaced: Replaced, out: &'w mut Vec<u8>) -> Walk<'w> {
         let Input { kept, before, line } = *input;
-        Walk { redactor, line, before, kept, replaced, out, copied: 0, findings: Vec::new(), frames: Vec::new() }
+        let longest_kept = kept.iter().map(|kept| kept.len()).max().unwrap_or_default();
+        let (findings, frames) = (Vec::new(), Vec::new());
+        Walk { redactor, line, before, kept, longest_kept, replaced, out, copied: 0, findings, frames }
     }
 
     fn run(&mut self) {
@@ -275,7 +279,8 @@ impl<'w> Walk<'w> {
         let literal = Literal { quote, written: &line[quote + 1..end], is_closed: line.get(end) == Some(&b'"') };
         let is_key = self.frames.last().is_some_and(|frame| frame.expects_key);
         let text = decoded(literal.written, has_escapes);
-        let is_kept = self.kept.contains(text.as_ref());
+        // What others refer to is short: no long text is hashed to find that out.
+        let is_kept = text.len() <= self.longest_kept && self.kept.contains(text.as_ref());
         if let Some(new) = self.replaced_string(is_key).filter(|_| !is_kept) {
             drop(text);
             self.write_string(&literal, &new);
@@ -421,33 +426,7 @@ pub(super) fn string_end(line: &[u8], start: usize) -> (usize, bool) {
 /// What a string of JSON says. A torn one is read as far as it goes.
 pub(super) fn decoded(raw: &[u8], has_escapes: bool) -> Cow<'_, str> {
     let text = simdutf8::basic::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed);
-    if !has_escapes {
-        return text;
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.as_ref();
-    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
-        out.push_str(&rest[..at]);
-        let (c, length) = escape(&rest[at + 1..]);
-        out.push(c);
-        rest = &rest[at + 1 + length..];
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
-}
-
-/// The character of an escape, and how long the escape is after its backslash.
-fn escape(escape: &str) -> (char, usize) {
-    match escape.as_bytes().first() {
-        Some(b'n') => ('\n', 1),
-        Some(b't') => ('\t', 1),
-        Some(b'r') => ('\r', 1),
-        Some(b'b') => ('\u{8}', 1),
-        Some(b'f') => ('\u{c}', 1),
-        Some(b'u') => unicode(escape),
-        Some(_) => escape.chars().next().map_or(('\\', 0), |c| (c, c.len_utf8())),
-        None => ('\\', 0),
-    }
+    if has_escapes { Cow::Owned(json::unescaped(&text)) } else { text }
 }
 
 /// Finds places of what a string says in the string as it is written. They only grow.
@@ -468,7 +447,7 @@ impl<'w> Places<'w> {
         while let Some(next) = self.next_escape
             && self.decoded_at + (next - self.at) < decoded
         {
-            let (c, length) = escape(&self.written[next + 1..]);
+            let (c, length) = json::escape(&self.written[next + 1..]);
             self.decoded_at += next - self.at + c.len_utf8();
             self.at = next + 1 + length;
             self.next_escape = memchr(b'\\', &self.written.as_bytes()[self.at..]).map(|next| self.at + next);
@@ -477,17 +456,4 @@ impl<'w> Places<'w> {
         self.decoded_at = self.decoded_at.max(decoded);
         self.at
     }
-}
-
-/// `u00e9`, or a pair for what needs two.
-fn unicode(escape: &str) -> (char, usize) {
-    let unit = |at: usize| escape.get(at..at + 4).and_then(|hex| u32::from_str_radix(hex, 16).ok());
-    let Some(first) = unit(1) else { return ('u', 1) };
-    if let (0xd800..=0xdbff, Some("\\u")) = (first, escape.get(5..7))
-        && let Some(second @ 0xdc00..=0xdfff) = unit(7)
-    {
-        let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-        return (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 11);
-    }
-    (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 5)
 }

@@ -23,7 +23,7 @@ pub(super) fn object(line: &[u8], parsed: &mut Parsed) -> Result<Option<Map<Stri
     if matches!(text, Cow::Owned(_)) {
         parsed.sanitized("bad UTF-8");
     }
-    let Unique(value) = match unique(&text) {
+    let value = match unique(&text) {
         Ok(value) => value,
         Err(error) => {
             let clean = sanitize::strings(&text).filter(|_| !error.is_data());
@@ -49,8 +49,8 @@ fn not_json(error: &serde_json::Error) -> String {
 }
 
 /// The value of a text, with its numbers as they are written. An error's column is that in the text.
-fn unique(text: &str) -> serde_json::Result<Unique> {
-    serde_json::from_str(&json::marked(text))
+fn unique(text: &str) -> serde_json::Result<Value> {
+    json::parse_with(&json::marked(text), |text| serde_json::from_str(text).map(|Unique(value)| value))
         .map_err(|error| serde_json::from_str::<IgnoredAny>(text).err().unwrap_or(error))
 }
 
