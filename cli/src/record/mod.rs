@@ -190,10 +190,16 @@ impl Recording {
         result
     }
 
-    fn apply(&mut self, ops: Vec<Op>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
+    fn apply(&mut self, mut ops: Vec<Op>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         for op in &self.early {
             line.add(&self.ingest.apply(op, recorder)?);
+        }
+        let is_alone = ops.len() == 1 && self.recorded.is_empty();
+        if let Some(op) = ops.pop_if(|op| is_alone && op.is_large()) {
+            line.add(&self.ingest.apply_once(op, recorder)?);
+            self.early.clear();
+            return Ok(());
         }
         let skipped = if ops.starts_with(&self.recorded) { self.recorded.len() } else { 0 };
         let (before, mut done) = (recorder.last_entry(), skipped);

@@ -18,13 +18,17 @@ use std::fmt;
 use std::path::PathBuf;
 
 use scrollback::model::{
-    Body, Error, Loss, LossKind, Lost, Message, RecordId, Restore, Result, Thinking, Todo, ToolResult, Usage, quoted,
+    Body, Error, Loss, LossKind, Lost, Message, Part, RecordId, Restore, Result, Thinking, Todo, ToolResult, Usage,
+    quoted,
 };
 use scrollback::write::{Delta, Entry, Recorder};
 use serde_json::Value;
 
 /// A longer line is refused: its record could not be read back.
 pub(crate) const LINE_LIMIT_BYTES: usize = scrollback::session::VALUE_LIMIT_BYTES;
+
+/// A longer text is not copied for a second attempt to save it.
+const LARGE_TEXT_BYTES: usize = 1024 * 1024;
 
 /// How many different notes are printed: a hostile stream can make one up for each line.
 const NOTE_LIMIT: usize = 20;
@@ -121,6 +125,22 @@ impl Op {
     /// Whether it can be recorded with others, all or nothing: it does not read the session.
     pub(crate) fn can_be_together(&self) -> bool {
         !matches!(self, Op::Rewind { .. } | Op::Restore { .. } | Op::Reset)
+    }
+
+    /// Whether a copy of it would need much memory.
+    pub(crate) fn is_large(&self) -> bool {
+        let is_large = |text: &str| text.len() > LARGE_TEXT_BYTES;
+        let is_large_part = |part: &Part| matches!(part, Part::Text(part) if is_large(&part.text));
+        let is_large_result = |result: &ToolResult| result.output.as_str().is_some_and(is_large);
+        match self {
+            Op::Body(body) => body.content().is_some_and(|content| {
+                content.parts.iter().any(is_large_part) || content.results.iter().any(is_large_result)
+            }),
+            Op::Result(result) => is_large_result(result),
+            Op::Delta(Delta::Text(text) | Delta::Reasoning(text)) => is_large(text),
+            Op::Delta(Delta::Part(part)) => is_large_part(part),
+            _ => false,
+        }
     }
 
     /// Whether somebody asks the agent something.
@@ -220,6 +240,16 @@ impl Ingest {
             }
             op => recorder.retry(|recorder| self.call(op.clone(), recorder)),
         }
+    }
+
+    /// The same without a copy of the op, which may be most of the memory that recording needs. If nothing of it is in the file after a
+    /// failed `sync`, it has to be sent again.
+    pub(crate) fn apply_once(&self, op: Op, recorder: &mut Recorder) -> Result<Entry> {
+        let mut op = Some(op);
+        recorder.retry(|recorder| match op.take() {
+            Some(op) => self.call(op, recorder),
+            None => Err(Error::OutOfOrder("the line is not saved and too large to be kept: send it again")),
+        })
     }
 
     fn call(&self, op: Op, recorder: &mut Recorder) -> Result<Entry> {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::cursor::{Chain, ParentRecord};
-use super::log::{Log, Mode, Place};
+use super::log::{Log, MASKED_START_BYTES, Mode, Place};
 use crate::dialect::line_builder;
 use crate::dialect::writer::{Fragment, Line, Names, NewRecord, Response};
 use crate::model::error::{Error, Result};
@@ -135,6 +135,7 @@ impl Log {
             prompt: prompt.as_deref(),
             new_id: &*host.new_id,
         });
+        forget_texts(&mut body);
         if let Some(line) = written.lines.last() {
             chain.last_line = match &line.names {
                 Names::Link(id) | Names::Aside(id) => Some(id.clone()),
@@ -238,6 +239,21 @@ impl Log {
         let what = Lost::Key("a value that is not JSON".to_owned());
         Error::record_lost(self.place.dialect.name(), LossKind::Dropped.of(what).into())
     }
+}
+
+/// Leaves of a body what the cursor learns from it: its texts are in the lines, and one may be most of the memory that recording needs.
+fn forget_texts(body: &mut Body) {
+    let Some(content) = body.content_mut() else { return };
+    content.parts.retain_mut(|part| match part {
+        Part::Text(part) => {
+            part.text.truncate(part.text.floor_char_boundary(MASKED_START_BYTES));
+            part.text.shrink_to_fit();
+            true
+        }
+        Part::Tool(_) => true,
+        _ => false,
+    });
+    content.results.iter_mut().for_each(|result| result.output = Value::Null);
 }
 
 /// The ids of a body's calls and results, which redaction must not change.
