@@ -340,6 +340,45 @@ fn files_only_leaves_the_conversation_where_it_is() {
     assert_eq!(desk.file("tides.txt").as_deref(), Some("03:10\n"));
 }
 
+/// The files come first, and the agent's log is written last: whoever is killed in between has to be told.
+#[test]
+fn an_undo_that_ended_before_the_conversation_went_back_says_how_to_finish_it() {
+    let env = TestEnv::new();
+    let (id, file) = ("3f8a2c1e-52f4-4c7a-9a57-3f1f5a4c2e10", env.work().join("new.txt"));
+    let line = |kind: &str, uuid: &str, parent: Option<&str>, content: Value| {
+        json!({"type": kind, "uuid": uuid, "parentUuid": parent, "sessionId": id, "cwd": env.work(), "version": "2.1.0",
+            "timestamp": "2026-11-15T10:00:00Z", "message": {"role": kind, "content": content}})
+    };
+    let write =
+        json!([{"type": "tool_use", "id": "t1", "name": "Write", "input": {"file_path": file, "content": "tide"}}]);
+    let mut result =
+        line("user", "r2", Some("a2"), json!([{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]));
+    result["toolUseResult"] =
+        json!({"type": "create", "filePath": file, "content": "tide", "originalFile": null, "structuredPatch": []});
+    let lines = [
+        line("user", "u1", None, json!("Hello.")),
+        line("assistant", "a1", Some("u1"), json!([{"type": "text", "text": "Hello."}])),
+        line("user", "u2", Some("a1"), json!("Write it down.")),
+        line("assistant", "a2", Some("u2"), write),
+        result,
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let log = env.home().join(format!(".claude/projects/-desk/{id}.jsonl"));
+    fs::create_dir_all(log.parent().unwrap()).unwrap();
+    fs::write(&log, &text).unwrap();
+    fs::write(&file, "tide").unwrap();
+
+    let undone = env.run(&["undo", id, "--conversation", "--yes"]);
+    assert!(undone.code == 0 && !file.exists(), "{}", undone.all());
+    let said = |args: &[&str]| env.run(args).err.contains(&format!("run `scrollback rewind {id}#a1`"));
+    assert!(!said(&["undo", id, "--dry-run"]), "the conversation went back");
+    // What a kill before the last write leaves.
+    fs::write(&log, &text).unwrap();
+    assert!(said(&["undo", id, "--dry-run"]));
+    assert_eq!(env.run(&["rewind", &format!("{id}#a1")]).code, 0);
+    assert!(!said(&["undo", id, "--dry-run"]));
+}
+
 #[test]
 fn files_can_be_restored_to_after_a_record() {
     let desk = Desk::new();

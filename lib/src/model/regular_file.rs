@@ -37,6 +37,14 @@ pub fn open(path: &Path, links: Links) -> Result<(File, Metadata)> {
     if metadata.is_file() { Ok((file, metadata)) } else { Err(Error::NotAFile(path.to_path_buf())) }
 }
 
+/// Opens a file in a folder of our own, to which nobody else can write, without a look at it: no device is there, a pipe does not let
+/// us wait, a link is refused, and whoever reads it checks what was read.
+pub(crate) fn open_own(path: &Path) -> Result<File> {
+    let opened = without_waiting(OpenOptions::new().read(true), Links::Refuse).open(path);
+    let is_other = || fs::symlink_metadata(path).is_ok_and(|there| !there.is_file());
+    if opened.is_err() && is_other() { Err(Error::NotAFile(path.to_path_buf())) } else { opened.at(path) }
+}
+
 /// Reads a whole regular file of at most so many bytes. A larger one is an error, and nothing of it is read.
 pub fn read(path: &Path, limit_bytes: u64, links: Links) -> Result<Vec<u8>> {
     let (file, metadata) = open(path, links)?;

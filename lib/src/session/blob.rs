@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use zstd::zstd_safe::{self, DCtx};
@@ -47,35 +47,38 @@ pub fn get(folder: &Path, name: &str) -> Result<Vec<u8>> {
 /// written is not the blob: only at its end is it known whether its bytes have its name.
 pub fn copy_to(folder: &Path, name: &str, to: &Path, writer: &mut dyn Write) -> Result<u64> {
     let path = path_of(folder, name)?;
-    let (mut packed, packed_bytes) = open_packed(&path)?;
-    UNPACKER.with_borrow_mut(|unpacker| {
-        // A small blob is unpacked at once: most files of a project are small, and a plan checks all of them.
-        let small = if packed_bytes <= PIECE_BYTES as u64 { packed.fill_buf().at(&path)? } else { &[] };
+    UNPACKER.with_borrow_mut(|Unpacker { context, packed, bytes }| {
+        // A small blob is read and unpacked at once: most files of a project are small, and a plan checks all of them. One read that
+        // does not fill the buffer has all of a file.
+        let read = read_some(&mut regular_file::open_own(&path)?, packed).at(&path)?;
+        let small = if read < packed.len() { &packed[..read] } else { &[] };
         if let Ok(Some(length)) = zstd_safe::get_frame_content_size(small)
             && length <= PIECE_BYTES as u64
-            && small.len() as u64 == packed_bytes
         {
-            let mut bytes = Vec::with_capacity(length as usize);
-            let unpacked = unpacker.decompress(&mut bytes, small);
+            bytes.clear();
+            bytes.reserve(length as usize);
+            let unpacked = context.decompress(bytes, small);
             unpacked.map_err(|code| io::Error::other(zstd_safe::get_error_name(code))).at(&path)?;
-            return copy_checked(&bytes[..], length, name, &path, to, writer);
+            check_name(blake3::hash(bytes), name, &path)?;
+            writer.write_all(bytes).at(to)?;
+            return Ok(bytes.len() as u64);
         }
-        let blob = zstd::stream::Decoder::with_context(packed, unpacker);
-        copy_checked(blob, packed_bytes.saturating_mul(4), name, &path, to, writer)
+        let blob = zstd::stream::Decoder::with_context(open_packed(&path)?, context);
+        copy_checked(blob, name, &path, to, writer)
     })
 }
 
-fn copy_checked(
-    mut blob: impl Read,
-    likely_bytes: u64,
-    name: &str,
-    path: &Path,
-    to: &Path,
-    writer: &mut dyn Write,
-) -> Result<u64> {
-    // Filling a large piece with zeros takes longer than unpacking a small blob.
-    let piece_bytes = usize::try_from(likely_bytes).map_or(PIECE_BYTES, |bytes| bytes.clamp(4096, PIECE_BYTES));
-    let (mut hasher, mut length, mut piece) = (blake3::Hasher::new(), 0, vec![0; piece_bytes]);
+fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match file.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return read,
+        }
+    }
+}
+
+fn copy_checked(mut blob: impl Read, name: &str, path: &Path, to: &Path, writer: &mut dyn Write) -> Result<u64> {
+    let (mut hasher, mut length, mut piece) = (blake3::Hasher::new(), 0, vec![0; PIECE_BYTES]);
     loop {
         let read = match blob.read(&mut piece) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -89,32 +92,43 @@ fn copy_checked(
         hasher.update(&piece[..read]);
         writer.write_all(&piece[..read]).at(to)?;
     }
-    if hasher.finalize().to_hex().as_str() != name {
-        let why = "damaged: its bytes do not have its name";
-        return Err(io::Error::new(io::ErrorKind::InvalidData, why)).at(path);
-    }
+    check_name(hasher.finalize(), name, path)?;
     Ok(length)
 }
 
+fn check_name(hash: blake3::Hash, name: &str, path: &Path) -> Result<()> {
+    if hash.to_hex().as_str() == name {
+        return Ok(());
+    }
+    let why = "damaged: its bytes do not have its name";
+    Err(io::Error::new(io::ErrorKind::InvalidData, why)).at(path)
+}
+
+/// What unpacks small blobs, one for each thread: creating it takes longer than unpacking one.
+struct Unpacker {
+    context: DCtx<'static>,
+    packed: Vec<u8>,
+    bytes: Vec<u8>,
+}
+
 thread_local! {
-    /// Creating one takes longer than unpacking a small blob.
-    static UNPACKER: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
+    static UNPACKER: RefCell<Unpacker> =
+        RefCell::new(Unpacker { context: DCtx::create(), packed: vec![0; PIECE_BYTES], bytes: Vec::new() });
 }
 
 /// Opens the file of a blob. Its bytes are checked only by those who read all of them.
 pub(crate) fn open(path: &Path) -> Result<zstd::stream::Decoder<'static, BufReader<File>>> {
-    zstd::stream::Decoder::with_buffer(open_packed(path)?.0).at(path)
+    zstd::stream::Decoder::with_buffer(open_packed(path)?).at(path)
 }
 
-/// The packed bytes, and how many they are.
-fn open_packed(path: &Path) -> Result<(BufReader<File>, u64)> {
+fn open_packed(path: &Path) -> Result<BufReader<File>> {
     let (file, metadata) = regular_file::open(path, Links::Refuse)?;
     regular_file::check_length(path, metadata.len(), BLOB_LIMIT_BYTES)?;
     if metadata.len() == 0 {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof)).at(path);
     }
     let buffer_bytes = usize::try_from(metadata.len()).map_or(PIECE_BYTES, |bytes| bytes.min(PIECE_BYTES));
-    Ok((BufReader::with_capacity(buffer_bytes, file), metadata.len()))
+    Ok(BufReader::with_capacity(buffer_bytes, file))
 }
 
 #[cfg(test)]

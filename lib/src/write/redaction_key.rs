@@ -58,7 +58,7 @@ fn make(path: &Path, host: &Host) -> Result<()> {
     let random: String = (0..4).map(|_| (host.new_id)()).collect();
     let text = format!("{}\n", blake3::hash(random.as_bytes()).to_hex());
     let beside = beside(path, &(host.new_id)());
-    let file = Real.create(&beside).at(&beside)?;
+    let file = Real.create(&beside).at(path)?;
     let published = write_all(&*file, text.as_bytes(), &beside).and_then(|()| file.sync().at(&beside)).and_then(|()| {
         match Real.publish(&beside, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

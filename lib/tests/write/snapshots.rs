@@ -527,6 +527,32 @@ fn a_blob_is_needed_while_a_session_names_it_or_a_recorder_may() {
     assert_eq!(place.store.blob_use().unwrap().count, 1);
 }
 
+/// An undo finds blobs that nobody needed until then, and names them when its files are done.
+#[cfg(unix)]
+#[test]
+fn no_blob_is_dropped_while_an_undo_is_under_way() {
+    let place = Place::new();
+    place.write("a", "tide");
+    let mut recorder = place.begin();
+    recorder.before_tool(&["a"]).unwrap();
+    drop(recorder);
+    age(&place);
+    let unneeded = place.store.unreferenced_blobs().unwrap();
+    let folder = place.folder.path().join("store/undo");
+    fs::create_dir_all(&folder).unwrap();
+    let undo = fs::File::open(&folder).unwrap();
+    undo.lock().unwrap();
+    std::thread::scope(|scope| {
+        let dropping = scope.spawn(|| place.store.drop_blob(&unneeded[0]));
+        // Without the lock, it would be gone by now.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        assert!(unneeded[0].path.exists() && !dropping.is_finished());
+        undo.unlock().unwrap();
+        assert!(dropping.join().unwrap().unwrap());
+    });
+    assert!(!unneeded[0].path.exists());
+}
+
 #[test]
 fn while_a_session_is_recorded_or_cannot_be_read_no_blob_is_unneeded() {
     let data = tempfile::tempdir().unwrap();

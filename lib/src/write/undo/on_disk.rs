@@ -5,7 +5,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::rc::Rc;
 
 use crate::disk::worktree::{Found, ProjectFolder, Worktree, look_in};
-use crate::model::error::{At, Result};
+use crate::model::error::{At, Error, Result};
 use crate::model::hash::Hashing;
 use crate::model::project_path::ProjectPath;
 use crate::session::blob::PIECE_BYTES;
@@ -50,7 +50,7 @@ impl<'t> OnDisk<'t> {
         path: &'t ProjectPath,
     ) -> Result<OnDisk<'t>> {
         let folder = last.of(tree, path);
-        let found = look_in(&folder, path).at(&tree.name(path))?;
+        let found = look_in(&folder, path).map_err(|source| Error::Io { path: tree.name(path), source })?;
         Ok(OnDisk { tree, path, folder, found, sha256: OnceCell::new(), blake3: OnceCell::new() })
     }
 
@@ -100,12 +100,15 @@ impl<'t> OnDisk<'t> {
 
     /// Writes the content of a regular file.
     pub(super) fn copy_to(&self, out: &mut dyn Write) -> Result<()> {
-        let place = self.tree.name(self.path);
-        let file = self.open().at(&place)?;
+        // The name is for errors only, and most files have none.
+        let failed = |source: io::Error| Error::Io { path: self.tree.name(self.path), source };
+        let file = self.open().map_err(failed)?;
         // A small file needs no large buffer. What is appended meanwhile is not read: applying finds another length then.
         let length = if let Found::File { stamp, .. } = &self.found { stamp.length } else { 0 };
         let buffer_bytes = usize::try_from(length).map_or(PIECE_BYTES, |length| length.clamp(1, PIECE_BYTES));
-        io::copy(&mut BufReader::with_capacity(buffer_bytes, file.take(length)), out).at(&place).map(drop)
+        io::copy(&mut BufReader::with_capacity(buffer_bytes, file.take(length)), out)
+            .map_err(failed)
+            .map(drop)
     }
 
     /// Whether this is a version, as far as the version is known.
