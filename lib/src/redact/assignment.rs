@@ -27,6 +27,10 @@ pub(super) const MAX_QUOTED_BYTES: usize = 512;
 /// How far after a name "is" may stand: "the password for the staging database is …".
 const MAX_GAP_BYTES: usize = 48;
 
+/// A token that only follows its name: shorter ones may be numbers and names, longer ones are data.
+const MIN_TOKEN_BYTES: usize = 20;
+const MAX_TOKEN_BYTES: usize = 256;
+
 /// Spaces between a name, its separator and its value: columns of a table or of an aligned file.
 const MAX_SPACES: usize = 32;
 
@@ -59,6 +63,10 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
     if form == Form::Call && (promise.kind != "password" || names::is_asked_for(&text[name.clone()])) {
         return None;
     }
+    // `suite.pass("…")` passes something on.
+    if matches!(form, Form::Call | Form::Pair) && names::is_verb(&text[name.clone()]) {
+        return None;
+    }
     let is_quoted = Quote::at(bytes, name.end).is_some();
     let is_in_code = bytes[name].iter().any(u8::is_ascii_lowercase);
     let (at, form) = after_type(text, at, form, promise.strength);
@@ -70,8 +78,16 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
             let with_quotes = if form == Form::Env { at..end + quote.closing_length() } else { value.clone() };
             let strength = if form == Form::Cell { Strength::Weak } else { promise.strength };
             let inner = text.get(value.clone())?;
+            // A command whose output is the value.
+            if quote.sign == b'`' && inner.contains(' ') && !values::has_mixed_word(inner) {
+                return None;
+            }
             // In code, tests are full of them: `User(name="ada", password="national")`.
             if is_in_code && !is_quoted && matches!(form, Form::Env | Form::Spaced) && values::is_plain_word(inner) {
+                return None;
+            }
+            // In a list, names follow one another: `"user", "password", "repository"`.
+            if form == Form::Pair && !values::is_mixed(inner) {
                 return None;
             }
             let is_env = form == Form::Env && !is_in_code && !inner.contains(char::is_whitespace);
@@ -313,6 +329,9 @@ fn prose(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
             return Some((skip_spaces(bytes, from + says.len()), Form::Prose));
         }
     }
+    if let Some(at) = token_after(text, name) {
+        return Some((at, Form::Prose));
+    }
     if !matches!(bytes.get(from), Some(b' ' | b'\'' | b'\t')) && !bytes[from..].starts_with(b"\\t") {
         return None;
     }
@@ -332,7 +351,8 @@ fn prose(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
         let is_verb = is_one_of(&["is", "was", "is:", "=", "->", "→", "equals", "'s", "ist", "lautet", "était"])
             || words == 0 && is_one_of(&["are"]);
         // Words that say so only if what follows is no word.
-        let may_be_verb = is_one_of(&["to", "be", "being", "-", "–", "—", "est", "es", "è", "é", "jest", "är"]);
+        let may_be_verb = is_one_of(&["to", "be", "being", "-", "–", "—", "est", "es", "è", "é", "jest", "är"])
+            && !names::is_verb(&text[name.clone()]);
         let is_plain = !word.contains(['[', ']', '{', '}', '"', '=', '(', ')', '<', '>']);
         let ends_clause = word.ends_with(['.', '!', '?', ';', ',']) || length == 0;
         let then = word_at + length;
@@ -379,7 +399,8 @@ const FILLERS: &[&str] = &[
 #[rustfmt::skip]
 const LEADS: &[&str] = &[
     "with", "and", "using", "use", "the", "my", "/", "temp", "temporary", "new", "old", "initial", "default", "root",
-    "admin", "wifi", "env", "arg", "y", "et", "und", "e", "mit", "avec", "con", "com",
+    "admin", "wifi", "env", "arg", "y", "et", "und", "e", "mit", "avec", "con", "com", "try", "tried", "your", "our",
+    "their", "his", "her", "this", "that", "current", "db", "database", "user", "login", "account", "sudo", "ssh",
 ];
 
 /// Words for who somebody is: a password follows.
@@ -392,6 +413,8 @@ fn at_once(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     let is_one_of = |word: &[u8], known: &[&str]| known.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()));
     let is_space = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\\' | b'`' | b',');
     let mut words = line.rsplit(is_space).filter(|word| !word.is_empty());
+    // "ssh ada@10.0.0.4, password tide4x"
+    let ends_clause = line.trim_ascii_end().ends_with(b",");
     let leads = words.next().is_some_and(|word| is_one_of(word, LEADS));
     let names_user = words.next().is_some_and(|word| is_one_of(word.strip_suffix(b":").unwrap_or(word), USERS));
     let is_opened =
@@ -400,9 +423,33 @@ fn at_once(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     let is_escaped = bytes[name.end..].starts_with(b"\\t");
     let at = skip_spaces(bytes, name.end + if is_escaped { 2 } else { 0 });
     let is_quoted = matches!(bytes.get(at), Some(b'`' | b'"' | b'\''));
-    let fits =
-        leads && is_quoted || (leads || names_user || is_opened || is_variable || is_quoted) && is_odd_at(text, at);
+    let fits = leads && is_quoted
+        || (leads || ends_clause || names_user || is_opened || is_variable || is_quoted) && is_odd_at(text, at);
     (at > name.end && fits).then_some((at, Form::Prose))
+}
+
+/// The token that follows "access key", "this token" or, in the next line, "API key:" at once: so long and random that it is no word of
+/// a sentence.
+fn token_after(text: &str, name: &Range<usize>) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let gap = skip_spaces(bytes, name.end);
+    let at = gap + line_break(&bytes[gap..]);
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'+' | b'/' | b'=');
+    let length = bytes[at..].iter().take(MAX_TOKEN_BYTES).take_while(|byte| is_part(byte)).count();
+    if at == name.end || !(MIN_TOKEN_BYTES..MAX_TOKEN_BYTES).contains(&length) {
+        return None;
+    }
+    let token = &text[at..at + length];
+    // A path or an assignment has signs of both alphabets of base64, and signs inside.
+    let is_path = token.contains(['+', '/']) && token.contains(['_', '-']) || token.trim_end_matches('=').contains('=');
+    let is_token = !is_path && values::is_random(token);
+    // A heading is alone in its line, and so is what follows it.
+    let ends_line = bytes[at + length..].is_empty() || line_break(&bytes[at + length..]) > 0;
+    let before = &bytes[name.start.saturating_sub(MAX_SPACES)..name.start];
+    let own_line = before.iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t' | b'#' | b'*' | b'-' | b'>'));
+    let is_heading = before.iter().rev().nth(own_line.count()).is_none_or(|byte| *byte == b'\n');
+    let is_of_token = || names::promise(&text[name.clone()]).is_some_and(|it| matches!(it.kind, "api-key" | "token"));
+    (is_token && (at == gap || is_heading && ends_line) && is_of_token()).then_some(at)
 }
 
 /// Whether no sentence has the word that starts here: digits or signs in it, and not at its end alone.

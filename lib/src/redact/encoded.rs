@@ -1,9 +1,6 @@
 //! Secrets behind base64: private keys and logins that somebody encoded once more, and the values of a Kubernetes Secret.
 
 use std::ops::Range;
-use std::sync::LazyLock;
-
-use regex::Regex;
 
 use super::{base64, blocks, values};
 
@@ -74,23 +71,48 @@ pub(super) fn values(text: &str, hit: &Range<usize>) -> Values {
 
 /// The secret values of the object after `"data":`, which may be JSON within JSON.
 pub(super) fn json_values(text: &str, start: usize) -> Values {
-    static ENTRY: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        let entry = r#"^(?:\s|\\n)*\\*"[^"\\\n]{1,128}\\*"(?:\s|\\n)*:(?:\s|\\n)*\\*"(?<value>[^"\\\n]{0,4096})\\*"(?:\s|\\n)*,?"#;
-        Regex::new(entry).ok()
-    });
     let mut found = Values { spans: Vec::new(), is_open: false };
     let spaces = text[start..].len() - text[start..].trim_start_matches([' ', '\n', '\r', '\t']).len();
-    let Some(entry) = ENTRY.as_ref().filter(|_| text[start + spaces..].starts_with('{')) else { return found };
+    if !text[start + spaces..].starts_with('{') {
+        return found;
+    }
     let mut at = start + spaces + 1;
     for _ in 0..MAX_LINES {
-        let window = &text[at..text.floor_char_boundary(text.len().min(at + MAX_ENTRY_BYTES))];
-        let Some(captures) = entry.captures(window) else { break };
-        if let Some(value) = captures.name("value").filter(|value| is_encoded(value.as_str())) {
-            found.spans.push(at + value.start()..at + value.end());
+        let Some((value, end)) = entry_at(text.as_bytes(), at) else { break };
+        if is_encoded(&text[value.clone()]) {
+            found.spans.push(value);
         }
-        at += captures.get(0).map_or(window.len(), |whole| whole.end());
+        at = end;
     }
     found
+}
+
+/// The value of `"name": "value",` and where that ends, with as many backslashes before the quotes as there are.
+fn entry_at(bytes: &[u8], at: usize) -> Option<(Range<usize>, usize)> {
+    let limit = bytes.len().min(at + MAX_ENTRY_BYTES);
+    let count =
+        |from: usize, is_part: fn(&u8) -> bool| bytes[from..limit].iter().take_while(|byte| is_part(byte)).count();
+    let after_spaces = |mut at: usize| {
+        loop {
+            at += count(at, u8::is_ascii_whitespace);
+            match bytes[at..limit].starts_with(b"\\n") {
+                true => at += 2,
+                false => return at,
+            }
+        }
+    };
+    let string = |at: usize| {
+        let start = at + count(at, |byte| *byte == b'\\');
+        let start = (bytes.get(start) == Some(&b'"') && start < limit).then_some(start + 1)?;
+        let end = start + count(start, |byte| !matches!(byte, b'"' | b'\\' | b'\n'));
+        let quote = end + count(end, |byte| *byte == b'\\');
+        (bytes.get(quote) == Some(&b'"') && quote < limit).then_some((start..end, quote + 1))
+    };
+    let (_, name_end) = string(after_spaces(at))?;
+    let colon = after_spaces(name_end);
+    let (value, end) = string(after_spaces((bytes.get(colon) == Some(&b':')).then_some(colon + 1)?.min(limit)))?;
+    let end = after_spaces(end);
+    Some((value, end + usize::from(bytes[end..limit].first() == Some(&b','))))
 }
 
 /// Whether a value of a Secret is base64 that people can read, a key or a login.

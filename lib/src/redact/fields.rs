@@ -16,20 +16,26 @@ pub(super) enum Place {
     Open,
 }
 
-/// Verified byte by byte by their makers.
+/// Whether its maker verifies a field byte by byte.
 #[rustfmt::skip]
-const SEALED: &[&str] = &[
-    "signature", "thoughtSignature", "thought_signature", "encrypted_content", "encryptedContent", "redactedData",
-    "redacted_data", "reasoningEncryptedContent", "reasoning_encrypted_content", "signatureDelta",
-    "signature_delta", "encrypted", "ciphertext",
-];
+pub(super) fn is_sealed(key: &str) -> bool {
+    matches!(
+        key,
+        "signature" | "thoughtSignature" | "thought_signature" | "encrypted_content" | "encryptedContent"
+        | "redactedData" | "redacted_data" | "reasoningEncryptedContent" | "reasoning_encrypted_content"
+        | "signatureDelta" | "signature_delta" | "encrypted" | "ciphertext"
+    )
+}
 
-/// Data of images, sounds and documents.
+/// Whether a field may hold an image, a sound or a document.
 #[rustfmt::skip]
-const MEDIA: &[&str] = &[
-    "data", "base64", "b64_json", "image", "image_data", "imageData", "audio", "blob", "bytes", "content",
-    "source", "url", "image_url", "imageUrl", "uri", "file_data", "fileData", "result",
-];
+fn is_media_key(key: &str) -> bool {
+    matches!(
+        key,
+        "data" | "base64" | "b64_json" | "image" | "image_data" | "imageData" | "audio" | "blob" | "bytes"
+        | "content" | "source" | "url" | "image_url" | "imageUrl" | "uri" | "file_data" | "fileData" | "result"
+    )
+}
 
 /// How PNG, JPEG, GIF, WebP and WAV, PDF, ZIP, gzip, MP3, Ogg, MP4, TIFF, WOFF and FLAC begin in base64.
 #[rustfmt::skip]
@@ -38,25 +44,31 @@ const MAGIC: &[&str] = &[
     "SUkq", "TU0A", "d09G", "ZkxhQ",
 ];
 
-/// Which others refer to.
+/// Whether others refer to what a field names.
 #[rustfmt::skip]
-const IDS: &[&str] = &[
-    "id", "uuid", "parentUuid", "parent_uuid", "logicalParentUuid", "sessionId", "session_id", "messageId",
-    "message_id", "requestId", "request_id", "callId", "call_id", "toolUseId", "tool_use_id", "toolUseID",
-    "toolCallId", "tool_call_id", "parentId", "parent_id", "promptId", "prompt_id", "responseId", "response_id",
-    "item_id", "itemId", "turn_id", "turnId", "agentId", "agent_id", "leafUuid", "sourceToolAssistantUUID",
-    "parentToolUseID", "parent_tool_use_id", "conversation_id", "conversationId", "thread_id", "threadId",
-    "rootId", "traceId", "trace_id", "spanId", "span_id", "snapshotId", "system_fingerprint", "forkedFrom",
-    "previous_response_id",
-];
+fn is_id_key(key: &str) -> bool {
+    matches!(
+        key,
+        "id" | "uuid" | "parentUuid" | "parent_uuid" | "logicalParentUuid" | "sessionId" | "session_id" | "messageId"
+        | "message_id" | "requestId" | "request_id" | "callId" | "call_id" | "toolUseId" | "tool_use_id"
+        | "toolUseID" | "toolCallId" | "tool_call_id" | "parentId" | "parent_id" | "promptId" | "prompt_id"
+        | "responseId" | "response_id" | "item_id" | "itemId" | "turn_id" | "turnId" | "agentId" | "agent_id"
+        | "leafUuid" | "sourceToolAssistantUUID" | "parentToolUseID" | "parent_tool_use_id" | "conversation_id"
+        | "conversationId" | "thread_id" | "threadId" | "rootId" | "traceId" | "trace_id" | "spanId" | "span_id"
+        | "snapshotId" | "system_fingerprint" | "forkedFrom" | "previous_response_id"
+    )
+}
 
-/// Of content.
+/// Whether a field has the hash of a content.
 #[rustfmt::skip]
-const HASHES: &[&str] = &[
-    "hash", "sha", "sha1", "sha256", "sha512", "md5", "digest", "checksum", "etag", "integrity", "commit",
-    "commitHash", "commit_hash", "contentHash", "content_hash", "shapeHash", "requestDigest", "fingerprint",
-    "backupFileName", "version", "revision", "tree",
-];
+fn is_hash_key(key: &str) -> bool {
+    matches!(
+        key,
+        "hash" | "sha" | "sha1" | "sha256" | "sha512" | "md5" | "digest" | "checksum" | "etag" | "integrity"
+        | "commit" | "commitHash" | "commit_hash" | "contentHash" | "content_hash" | "shapeHash" | "requestDigest"
+        | "fingerprint" | "backupFileName" | "version" | "revision" | "tree"
+    )
+}
 
 /// A shorter text in a sealed field is no seal.
 const MIN_SEAL_BYTES: usize = 32;
@@ -69,14 +81,13 @@ const MAX_ID_BYTES: usize = 200;
 
 /// What a string is, by its key and its form.
 pub(super) fn place(key: &str, text: &str) -> Place {
-    let is_in = |names: &[&str]| names.contains(&key);
-    if text.len() >= MIN_SEAL_BYTES && is_in(SEALED) && text.bytes().all(is_base64) {
+    if text.len() >= MIN_SEAL_BYTES && is_sealed(key) && text.bytes().all(is_base64) {
         return if text.len() > MAX_ID_BYTES { Place::Opaque } else { Place::Id };
     }
-    if text.len() >= MIN_MEDIA_BYTES && is_in(MEDIA) && is_media(key, text) {
+    if text.len() >= MIN_MEDIA_BYTES && is_media_key(key) && is_media(key, text) {
         return Place::Opaque;
     }
-    if text.len() <= MAX_ID_BYTES && (is_in(IDS) || is_in(HASHES)) && is_id(text) {
+    if text.len() <= MAX_ID_BYTES && is_reference(key) && is_id(text) {
         return Place::Id;
     }
     Place::Open
@@ -84,17 +95,12 @@ pub(super) fn place(key: &str, text: &str) -> Place {
 
 /// Whether a field refers to something by its id or hash.
 pub(super) fn is_reference(key: &str) -> bool {
-    IDS.contains(&key) || HASHES.contains(&key)
+    is_id_key(key) || is_hash_key(key)
 }
 
 /// Whether this is a BLAKE3 or SHA-256 hash in hexadecimal digits.
 pub(super) fn is_content_hash(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
-}
-
-/// Whether its maker verifies a field byte by byte.
-pub(super) fn is_sealed(key: &str) -> bool {
-    SEALED.contains(&key)
 }
 
 /// Whether a field says of what kind something is: a short word in it is no secret.

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, packed};
-use memchr::memmem;
+use aho_corasick::{AhoCorasick, MatchKind, packed};
+use memchr::{memchr, memmem, memrchr};
 use regex::Regex;
 
 use super::RuleError;
@@ -48,7 +48,7 @@ struct Users {
 /// Our own, compiled when the first file is judged: most runs of the program judge none.
 static OURS: LazyLock<Option<Ours>> = LazyLock::new(|| {
     let (sensitive, open) = (compile(SENSITIVE).ok()?, compile(OPEN).ok()?);
-    Some(Ours { sensitive, open, hints: Hints::of(SENSITIVE.iter().copied()) })
+    Some(Ours { sensitive, open, hints: Hints::new(SENSITIVE) })
 });
 
 #[derive(Debug)]
@@ -60,8 +60,15 @@ struct Ours {
 
 /// Texts of which every path of such a file has one in it, in the case in which people write them.
 #[derive(Clone, Debug)]
-enum Hints {
-    /// Searched many bytes at a time, where the processor can.
+struct Hints {
+    search: Search,
+    /// Whether a path ends with the text: `self.keys()` names no `*.key`.
+    ends: Vec<bool>,
+}
+
+#[derive(Clone, Debug)]
+enum Search {
+    /// Many bytes at a time, where the processor can.
     Packed(packed::Searcher),
     OneByOne(AhoCorasick),
     /// A pattern of the user could be anything.
@@ -79,19 +86,35 @@ impl Files {
             return Ok(Files { users: None });
         }
         let globs: Vec<&str> = globs.iter().map(String::as_str).collect();
-        let hints = Hints::of(SENSITIVE.iter().copied().chain(globs.iter().copied()));
+        let hints = Hints::new(&[SENSITIVE, &globs].concat());
         Ok(Files { users: Some(Users { pattern: compile(&globs)?, hints }) })
     }
 
     /// Whether a text could have the path of such a file in it: most have not, and this is fast.
     pub(super) fn may_be_named_in(&self, text: &[u8]) -> bool {
-        let ours = || OURS.as_ref().map(|ours| &ours.hints);
-        let has_hint = match self.users.as_ref().map(|users| &users.hints).or_else(ours) {
-            Some(Hints::Packed(hints)) => hints.find(text).is_some(),
-            Some(Hints::OneByOne(hints)) => hints.is_match(text),
-            Some(Hints::Anything) | None => true,
-        };
-        has_hint || has_quotes_in_word(text)
+        let is_named = |hints: &Hints| hints.find(text, |_| Found::Enough);
+        self.hints().is_none_or(is_named) || has_quotes_in_word(text)
+    }
+
+    /// The lines of a text that could have the path of such a file in them.
+    pub(super) fn lines_naming<'t>(&self, text: &'t str) -> Vec<&'t str> {
+        let hints = self.hints().filter(|hints| !matches!(hints.search, Search::Anything));
+        let Some(hints) = hints else { return text.lines().collect() };
+        let (bytes, mut lines, mut done) = (text.as_bytes(), Vec::new(), 0);
+        hints.find(bytes, |at| {
+            if at >= done {
+                let start = memrchr(b'\n', &bytes[..at]).map_or(0, |before| before + 1);
+                done = memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |end| at + end);
+                lines.push(&text[start..done]);
+            }
+            Found::GoOn
+        });
+        lines
+    }
+
+    /// The user's globs and ours, or ours alone.
+    fn hints(&self) -> Option<&Hints> {
+        self.users.as_ref().map(|users| &users.hints).or_else(|| OURS.as_ref().map(|ours| &ours.hints))
     }
 
     pub(super) fn is_sensitive(&self, path: &str) -> bool {
@@ -120,30 +143,66 @@ pub(super) fn has_quotes_in_word(text: &[u8]) -> bool {
     })
 }
 
-impl Hints {
-    fn of<'g>(globs: impl Iterator<Item = &'g str>) -> Hints {
-        globs.map(hint).collect::<Option<Vec<&str>>>().map_or(Hints::Anything, Hints::new)
-    }
+/// Whether one place is enough.
+#[derive(PartialEq, Eq)]
+enum Found {
+    Enough,
+    GoOn,
+}
 
-    fn new(mut hints: Vec<&str>) -> Hints {
+impl Hints {
+    fn new(globs: &[&str]) -> Hints {
+        let hints: Option<Vec<&str>> = globs.iter().copied().map(hint).collect();
+        let Some(mut hints) = hints else { return Hints { search: Search::Anything, ends: Vec::new() } };
         // The few that people write in capitals.
         hints.extend([".ENV", ".PEM", ".KEY", "Credentials", "CREDENTIALS", "Secrets", "SECRETS", "Kubeconfig"]);
-        // `.env` is in `.envrc`, and fewer are faster.
+        let is_end = |hint: &str| {
+            let lower = hint.to_lowercase();
+            globs.iter().filter(|glob| hint_of(glob) == lower).all(|glob| glob.ends_with(&lower))
+        };
+        // `.env` is in `.envrc`, and fewer are faster; `.keystore` does not end with `.key`.
         let all = hints.clone();
-        hints.retain(|hint| !all.iter().any(|other| other != hint && hint.contains(other)));
+        hints.retain(|hint| !all.iter().any(|other| other != hint && hint.contains(other) && !is_end(other)));
         hints.sort_unstable();
         hints.dedup();
-        match packed::Config::new().builder().extend(&hints).build() {
-            Some(packed) => Hints::Packed(packed),
-            None => AhoCorasick::new(&hints).map_or(Hints::Anything, Hints::OneByOne),
+        let ends = hints.iter().map(|hint| is_end(hint)).collect();
+        let mut config = packed::Config::new();
+        let packed = config.match_kind(packed::MatchKind::LeftmostLongest).builder().extend(&hints).build();
+        let one_by_one = || AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(&hints);
+        let search = match packed {
+            Some(packed) => Search::Packed(packed),
+            None => one_by_one().map_or(Search::Anything, Search::OneByOne),
+        };
+        Hints { search, ends }
+    }
+
+    /// Calls `found` with the places of hints; returns whether one was enough.
+    fn find(&self, text: &[u8], mut found: impl FnMut(usize) -> Found) -> bool {
+        let mut is_enough = |hint: usize, place: std::ops::Range<usize>| {
+            let goes_on =
+                text.get(place.end).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'('));
+            !(goes_on && self.ends[hint]) && found(place.start) == Found::Enough
+        };
+        match &self.search {
+            Search::Packed(search) => {
+                search.find_iter(text).any(|it| is_enough(it.pattern().as_usize(), it.start()..it.end()))
+            }
+            Search::OneByOne(search) => search.find_iter(text).any(|it| is_enough(it.pattern().as_usize(), it.range())),
+            Search::Anything => found(0) == Found::Enough,
         }
     }
 }
 
 /// The longest part of a glob that stands in every path that it matches, if it is long enough to be rare.
 fn hint(glob: &str) -> Option<&str> {
-    let parts = glob.trim_start_matches("~/").split(['*', '?', '/']);
-    parts.max_by_key(|part| part.len()).filter(|part| part.len() >= 3)
+    Some(hint_of(glob)).filter(|part| part.len() >= 3)
+}
+
+fn hint_of(glob: &str) -> &str {
+    glob.trim_start_matches("~/")
+        .split(['*', '?', '/'])
+        .max_by_key(|part| part.len())
+        .unwrap_or_default()
 }
 
 /// A glob as an expression: `*` and `?` stay in a folder, `**` does not.
@@ -173,6 +232,28 @@ fn pattern(glob: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hint_at_the_end_of_paths_ends_there() {
+        let files = Files::new(&[]).unwrap();
+        for text in [
+            "cat a.key",
+            "a.key\\n",
+            "\"a.pem\"",
+            "x.KEY",
+            "store.keystore",
+            "a.keys b.key",
+            ".env.local",
+            "cat .en''v",
+        ] {
+            assert!(files.may_be_named_in(text.as_bytes()), "{text}");
+        }
+        for text in ["self.keys()", "map.key(a)", "a.key_id", "a.pems", "keystore", "the environment"] {
+            assert!(!files.may_be_named_in(text.as_bytes()), "{text}");
+        }
+        let text = "one\ncat a.key && cat .env\ntwo.keys\n.env:1:x";
+        assert_eq!(files.lines_naming(text), ["cat a.key && cat .env", ".env:1:x"]);
+    }
 
     #[test]
     fn files_are_known_by_name_and_folder() {
@@ -209,6 +290,7 @@ mod tests {
             "src/environment.ts",
             "id_ed25519.pub",
             "README.md",
+            "self.keys",
             "credentials.rs",
             "config",
             "/home/ada/.aws/config",

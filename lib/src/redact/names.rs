@@ -2,6 +2,9 @@
 //!
 //! The last word decides, as in English: a `password_field` is a field, a `secret_name` is a name.
 
+use std::sync::LazyLock;
+
+use super::keywords::Keywords;
 use super::values::{Strength, is_random, split_words};
 
 /// The kind of secret that a name promises.
@@ -75,8 +78,29 @@ pub(super) fn is_asked_for(name: &str) -> bool {
     is_one_of(first, &["get", "read", "load", "find", "fetch", "ask", "prompt", "generate", "reset", "forgot"])
 }
 
+/// "pass" also says what one does with an argument.
+pub(super) fn is_verb(name: &str) -> bool {
+    let name = name.rsplit('.').next().unwrap_or(name);
+    let mut words = split_words(name).filter(|word| !is_one_of(word, TRAILERS));
+    words.next().is_some_and(|word| word.eq_ignore_ascii_case("pass")) && words.next().is_none()
+}
+
+/// What is in every name that promises something: most names of JSON have nothing of it.
+#[rustfmt::skip]
+const HINTS: &[&str] = &[
+    "pass", "pw", "psw", "psk", "wort", "contrase", "u00f1a", "wachtwoord", "senha", "пароль", "密码", "密碼", "パスワード",
+    "비밀번호", "hasło", "lösenord", "heslo", "şifre", "mdp", "cvv", "cvc", "secret", "key", "token", "sk", "auth", "cred",
+    "jwt", "pat", "otp", "bearer", "hmac", "cookie", "sid", "sessionid",
+];
+
+static HINT: LazyLock<Keywords> = LazyLock::new(|| Keywords::new(HINTS.iter().copied()));
+
 /// What a name promises, if anything.
 pub(super) fn promise(name: &str) -> Option<Promise> {
+    if HINT.are_in(name) { promise_of_words(name) } else { None }
+}
+
+fn promise_of_words(name: &str) -> Option<Promise> {
     // The end decides, so only the end is looked at.
     let name = &name[name.ceil_char_boundary(name.len().saturating_sub(MAX_NAME_BYTES))..];
     let mut words = [""; 12];
@@ -177,6 +201,16 @@ fn ends_with(word: &str, end: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_name_that_promises_something_has_a_hint() {
+        let others = ["kennwort", "passwort", "passphrase", "cvv2", "apikey", "creds", "authorization", "sessionid"];
+        for word in PASSWORDS.iter().chain(&others) {
+            assert!(promise(&format!("db_{word}")).is_some(), "{word}");
+            let capitals = format!("DB_{}", word.to_uppercase());
+            assert_eq!(promise(&capitals), promise_of_words(&capitals), "{word}");
+        }
+    }
 
     #[test]
     fn the_last_word_decides() {

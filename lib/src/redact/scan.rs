@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
-use regex::Regex;
+use memchr::memmem;
+use regex::bytes::{Regex, RegexBuilder};
 
 use super::keywords::Keywords;
 use super::kinds::{self, By, Check, Kind};
@@ -64,6 +65,8 @@ pub(super) struct Scanner {
 /// A rule whose expression is compiled when it is first needed: most never are.
 struct Compiled {
     kind: &'static Kind,
+    /// Only a part of what the expression takes is the secret.
+    has_group: bool,
     pattern: OnceLock<Option<Regex>>,
 }
 
@@ -97,7 +100,8 @@ impl Scanner {
                     None => actions.push(Action { keyword, rules: vec![rules.len()], zone: None }),
                 }
             }
-            rules.push(Compiled { kind, pattern: OnceLock::new() });
+            let has_group = matches!(kind.by, By::Pattern(pattern) if pattern.contains("?<secret>"));
+            rules.push(Compiled { kind, has_group, pattern: OnceLock::new() });
         }
         let keywords = Keywords::new(actions.iter().map(|action| action.keyword));
         Scanner { keywords, rules, actions }
@@ -212,8 +216,7 @@ impl<'r> Pass<'_, 'r> {
     }
 
     fn pattern(&mut self, rule: &'r Compiled, pattern: &str, keyword: &str, hit: &Range<usize>) {
-        let kind = rule.kind;
-        let has_group = pattern.contains("?<secret>");
+        let (kind, has_group) = (rule.kind, rule.has_group);
         if !has_group {
             let until =
                 if kind.has(Check::Certain) { self.tried_until } else { self.tried_until.max(self.loose_until) };
@@ -227,9 +230,9 @@ impl<'r> Pass<'_, 'r> {
         if has_group && self.grouped.0 == kind.name && hit.start < self.grouped.1 {
             return;
         }
-        let end = self.text.floor_char_boundary(self.text.len().min(hit.start + MAX_WINDOW_BYTES));
+        let end = self.text.len().min(hit.start + MAX_WINDOW_BYTES);
         let Some(regex) = rule.regex(pattern) else { return };
-        let window = &self.text[hit.start..end];
+        let window = &self.text.as_bytes()[hit.start..end];
         // Most do not match, and telling so is cheaper without groups.
         let span = if has_group && !regex.is_match(window) {
             None
@@ -239,8 +242,10 @@ impl<'r> Pass<'_, 'r> {
             regex.find(window).map(|whole| whole.range())
         };
         // A context does not reach over what is masked: it would find more the second time.
-        let Some(span) = span.filter(|span| !window[..span.start].contains("[REDACTED")) else { return };
-        let span = hit.start + span.start..hit.start + span.end;
+        let Some(span) = span.filter(|span| memmem::find(&window[..span.start], b"[REDACTED").is_none()) else {
+            return;
+        };
+        let span = whole_characters(self.text, hit.start + span.start..hit.start + span.end);
         // Letters that begin a token occur in long base64 by chance.
         if keyword.bytes().all(|byte| byte.is_ascii_alphanumeric()) && is_in_base64(self.text.as_bytes(), &span) {
             return;
@@ -262,15 +267,14 @@ impl<'r> Pass<'_, 'r> {
             return;
         }
         let start = self.text.ceil_char_boundary(hit.start.saturating_sub(before + 1));
-        let end = self.text.floor_char_boundary(self.text.len().min(hit.end + 512));
-        let Some(captures) = rule.regex(pattern).and_then(|regex| regex.captures(&self.text[start..end])) else {
-            return;
-        };
+        let window = &self.text.as_bytes()[start..self.text.len().min(hit.end + 512)];
+        let Some(captures) = rule.regex(pattern).and_then(|regex| regex.captures(window)) else { return };
         let (Some(whole), Some(secret)) = (captures.get(0), captures.name("secret")) else { return };
         // More base64 follows: it is data that happens to have the keyword in it.
-        let goes_on = self.text[start + secret.end()..].starts_with('+');
+        let goes_on = window.get(secret.end()) == Some(&b'+');
         if (start + whole.start()..start + whole.end()).contains(&hit.start) && !goes_on {
-            self.judge(rule.kind, start + secret.start()..start + secret.end());
+            let secret = whole_characters(self.text, start + secret.start()..start + secret.end());
+            self.judge(rule.kind, secret);
         }
     }
 
@@ -338,6 +342,7 @@ impl<'r> Pass<'_, 'r> {
             Check::NoWord => !values::is_placeholder(secret) && !values::is_words(secret) && !values::is_code(secret),
             Check::Odd => values::is_odd(secret),
             Check::Mixed => values::is_plausible(secret, values::Strength::Strong, values::Written::Prose),
+            Check::Session => values::is_session(secret),
             Check::Credentials => base64::readable(secret).is_some_and(|says| says.contains(':')),
             Check::Inside | Check::Guessable | Check::Certain => true,
         };
@@ -358,17 +363,21 @@ impl<'r> Pass<'_, 'r> {
 }
 
 impl Compiled {
+    /// Expressions see bytes: one that knows all letters of all languages takes fifty times as long to compile, and our rules know ASCII.
     fn regex(&self, pattern: &str) -> Option<&Regex> {
         let compile = || {
-            Regex::new(&if matches!(self.kind.by, By::Pattern(_)) {
-                format!("^(?:{pattern})")
-            } else {
-                pattern.to_owned()
-            })
-            .ok()
+            let is_anchored = matches!(self.kind.by, By::Pattern(_));
+            let pattern = if is_anchored { format!("^(?:{pattern})") } else { pattern.to_owned() };
+            RegexBuilder::new(&pattern).unicode(false).build().ok()
         };
         self.pattern.get_or_init(compile).as_ref()
     }
+}
+
+/// The span without half a character at either end: expressions count bytes.
+fn whole_characters(text: &str, span: Range<usize>) -> Range<usize> {
+    let start = text.ceil_char_boundary(span.start);
+    start..text.floor_char_boundary(span.end).max(start)
 }
 
 /// Where a placeholder ends: `[REDACTED]`, `[REDACTED:kind]`, `[REDACTED:kind:8hex]`.

@@ -74,10 +74,11 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || REFERENCES.iter().any(|start| trimmed.starts_with(start))
         || trimmed.split_once("$(").is_some_and(|(_, command)| command.contains(')'))
         || trimmed.starts_with('`')
-        || (*first == b'{' && *last == b'}')
-        || trimmed
-            .strip_prefix('$')
-            .is_some_and(|name| is_variable(name) && !name.starts_with(|c: char| c.is_ascii_digit() && name.len() > 2))
+        || trimmed.starts_with("***")
+        || trimmed.ends_with("***")
+        || (*first == b'{' && trimmed.contains('}'))
+        || trimmed.contains("%s")
+        || trimmed.strip_prefix('$').is_some_and(|name| is_variable(name) && !is_no_variable(name))
         || trimmed.contains("[REDACTED");
     let is_marked = matches!(first, b'@' | b'!' | b':' | b'#' | b'?') && is_words(trimmed);
     is_wrapped
@@ -85,6 +86,19 @@ pub(super) fn is_placeholder(value: &str) -> bool {
         || has_one_character(bytes)
         || STAND_IN.as_ref().is_some_and(|words| words.is_match(trimmed))
         || is_series(bytes)
+}
+
+/// What nobody calls a variable, and so is a password after its `$`: a number first, or a digit between letters of both cases and no
+/// word of code, as in `Tid3Pool`.
+fn is_no_variable(name: &str) -> bool {
+    let has_digit_inside =
+        name.as_bytes().windows(2).any(|pair| pair[0].is_ascii_digit() && pair[1].is_ascii_alphabetic());
+    name.len() > 2 && name.starts_with(|c: char| c.is_ascii_digit())
+        || name.len() >= 6
+            && has_digit_inside
+            && mixes_case(name)
+            && !name.contains('_')
+            && !split_words(name).any(is_word)
 }
 
 /// Whether what has a vendor's shape is an example of it.
@@ -112,7 +126,36 @@ pub(super) fn is_plausible(value: &str, strength: Strength, written: Written) ->
         }
     };
     // The dearest checks come last: most values are words or code.
-    fits && !is_placeholder(value) && !is_example_token(value) && !is_path(value)
+    fits && !is_hex_number(value) && !is_placeholder(value) && !is_example_token(value) && !is_path(value)
+}
+
+/// `0x100`, `0xce536359UL`
+fn is_hex_number(value: &str) -> bool {
+    const LONGEST: usize = 20;
+    let digits = value.strip_prefix("0x").map(|digits| digits.trim_end_matches(['u', 'U', 'l', 'L']));
+    digits.is_some_and(|digits| value.len() <= LONGEST && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// Whether a cookie has a value that can open something: `theme=dark` has none.
+pub(super) fn is_session(cookie: &str) -> bool {
+    const ATTRIBUTES: [&str; 6] = ["path", "domain", "expires", "max-age", "samesite", "version"];
+    let can_open = |value: &str| {
+        let is_mixed = has_digit(value) && value.bytes().any(|byte| byte.is_ascii_alphabetic());
+        value.len() >= 8 && is_mixed && !is_identifier(value) || value.len() >= 16 && is_random(value)
+    };
+    cookie
+        .split(';')
+        .filter_map(|pair| pair.split_once('='))
+        .filter(|(name, _)| !ATTRIBUTES.iter().any(|attribute| name.trim().eq_ignore_ascii_case(attribute)))
+        .any(|(_, value)| can_open(value.trim()))
+}
+
+/// Letters, and digits or signs that no name has.
+pub(super) fn is_mixed(value: &str) -> bool {
+    value.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && (has_digit(value) || value.bytes().any(is_symbol))
+        && !is_identifier(value)
+        && !value.contains([':', '\\'])
 }
 
 fn is_password(value: &str, written: Written) -> bool {
@@ -228,7 +271,13 @@ fn is_identifier(value: &str) -> bool {
     };
     let count = value.split(joints).count();
     if count == 1 {
-        return is_camel(value) && is_words(value);
+        let letters = value.trim_end_matches(|c: char| c.is_ascii_digit());
+        // `condition1`
+        let is_numbered = letters.len() >= 5
+            && (1..=2).contains(&(value.len() - letters.len()))
+            && letters.bytes().all(|byte| byte.is_ascii_lowercase())
+            && is_pronounceable(letters);
+        return is_numbered || is_camel(value) && is_words(value);
     }
     let all = parts.all(is_part);
     all && (count < 4 || split_words(value).any(is_word))
@@ -253,8 +302,9 @@ fn is_pronounceable(letters: &str) -> bool {
 fn is_camel(value: &str) -> bool {
     let letters = value.bytes().all(|byte| byte.is_ascii_alphabetic());
     let runs = value.as_bytes().windows(2).any(|pair| pair[0].is_ascii_uppercase() && pair[1].is_ascii_uppercase());
-    let short = value.as_bytes().split(u8::is_ascii_uppercase).skip(1).any(|word| word.len() < 2);
-    letters && !runs && !short
+    // `startShardId` has one.
+    let short = value.as_bytes().split(u8::is_ascii_uppercase).skip(1).filter(|word| word.len() < 2).count();
+    letters && !runs && short <= usize::from(value.len() > 8)
 }
 
 /// A word with a capital at its start, several in camel case, or in another language.
@@ -273,16 +323,25 @@ pub(super) fn is_code(value: &str) -> bool {
     let inside = value.trim_end_matches(['=', '!', '>', '|', '&']);
     // `e.password=t||""`
     let is_choice = (value.ends_with("||") || value.ends_with("&&")) && is_name_of_code(&value[..value.len() - 2]);
-    let has_operator = ["::", "->", "=>", "()", "!=", "==", "${", "#{", "%{", "</", "/>", "||", "&&"]
-        .iter()
-        .any(|sign| inside.contains(sign));
+    let has_operator =
+        ["::", "->", "=>", "()", "!=", "==", "${", "#{", "%{", "</", "/>", "||", "&&", "[a-z", "[A-Z", "[0-9", "(?:"]
+            .iter()
+            .any(|sign| inside.contains(sign));
     let dotted = value.contains('.')
         && value.split('.').all(|part| {
             part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
                 && is_pronounceable(part.trim_matches('_').split('_').next().unwrap_or_default())
                 && !part.bytes().any(|byte| byte.is_ascii_digit())
         });
-    starts_as_code || is_choice || has_operator || dotted || is_call(value)
+    // `*name`, `&name.field`, `[name]`, `__name`: pointers, references, lists and what compilers define.
+    let is_pointer = value.strip_prefix(['*', '&', '[']).is_some_and(|rest| {
+        let rest = rest.strip_prefix("mut ").unwrap_or(rest);
+        is_name_of_code(rest.trim_end_matches([']', ')', '}', ';', ',']))
+            && (value.starts_with(['*', '[']) || rest.contains('.'))
+            || is_call(rest)
+    });
+    let is_internal = value.starts_with('_') && value[1..].contains('_') && is_name_of_code(value);
+    starts_as_code || is_choice || has_operator || dotted || is_pointer || is_internal || is_call(value)
 }
 
 fn is_name_of_code(value: &str) -> bool {

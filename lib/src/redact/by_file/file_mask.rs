@@ -20,6 +20,11 @@ impl FileMask<'_> {
         self.engine.files.may_be_named_in(text.as_bytes())
     }
 
+    /// The lines in which it could be.
+    pub(super) fn lines_naming(self, text: &str) -> Vec<&str> {
+        self.engine.files.lines_naming(text)
+    }
+
     /// What replaces a text; `None` if it is empty or replaced already.
     pub(super) fn placeholder(self, text: &str) -> Option<String> {
         if text.trim().is_empty() || is_placeholder(text.trim()) {

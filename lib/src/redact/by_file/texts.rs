@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
+
 use super::calls::is_command_on_file;
 use super::edited::Edited;
 use super::file_mask::FileMask;
@@ -10,14 +12,31 @@ use super::patches;
 /// How Claude Code tells the model what is in a mentioned file, after it has told which file that is.
 const READ_RESULT: (&str, &str) = ("Result of calling the Read tool:", "</system-reminder>");
 
+/// Around a `!` command of Codex, with what it printed.
+const SHELL_COMMAND: (&str, &str) = ("<user_shell_command>", "</user_shell_command>");
+
+/// Around a file in a prompt.
+const TAGS: [&str; 2] = ["<file", "<document"];
+
 /// The text without the content of sensitive files, if it has some.
 pub(super) fn masked(text: &str, mask: FileMask<'_>) -> Option<String> {
+    // Most texts that name such a file have nothing of it: only the lines with its name are looked at first.
+    let lines = mask.lines_naming(text);
+    let is_any = |is: &dyn Fn(&str) -> bool| lines.iter().any(|line| is(line));
+    let steps: [(Step, bool); 4] = [
+        (patches::masked, is_any(&|line| patches::paths(line).any(|path| mask.is_sensitive(path)))),
+        (tags, is_any(&|line| TAGS.iter().any(|tag| line.contains(tag)))),
+        (shell_commands, memmem::find(text.as_bytes(), SHELL_COMMAND.0.as_bytes()).is_some()),
+        (found_lines, is_any(&|line| found_at(line, mask).is_some())),
+    ];
     let mut new = None;
-    for step in [patches::masked, tags, shell_commands, found_lines] {
+    for (step, _) in steps.into_iter().filter(|(_, is_needed)| *is_needed) {
         new = step(new.as_deref().unwrap_or(text), mask).or(new);
     }
     new
 }
+
+type Step = fn(&str, FileMask<'_>) -> Option<String>;
 
 /// Whether what a text announces comes from a sensitive file: a `!` command of the user, or a file that Claude Code reads for a
 /// mention. `None` if it announces nothing.
@@ -46,10 +65,10 @@ pub(super) fn without_announced(text: &str, mask: FileMask<'_>) -> Option<String
     edited.finish()
 }
 
-/// `<user_shell_command>`: a `!` command of Codex, with what it printed.
+/// See [`SHELL_COMMAND`].
 fn shell_commands(text: &str, mask: FileMask<'_>) -> Option<String> {
     let (mut edited, mut from) = (Edited::new(text), 0);
-    while let Some(run) = between(text, "<user_shell_command>", "</user_shell_command>", from) {
+    while let Some(run) = between(text, SHELL_COMMAND.0, SHELL_COMMAND.1, from) {
         from = run.end;
         let Some(command) = between(&text[..run.end], "<command>", "</command>", run.start) else { continue };
         let Some(result) = between(&text[..run.end], "<result>", "</result>", command.end) else { continue };
@@ -76,8 +95,8 @@ fn tags(text: &str, mask: FileMask<'_>) -> Option<String> {
     const MAX_TAG_BYTES: usize = 4096;
     let (mut edited, mut from) = (Edited::new(text), 0);
     while let Some(start) = text[from..].find('<').map(|start| from + start) {
+        let tag = TAGS.iter().find(|tag| text[start..].starts_with(**tag));
         from = start + 1;
-        let tag = ["file", "document"].iter().find(|tag| text[from..].starts_with(**tag));
         let Some(tag) = tag else { continue };
         let mut start = text.as_bytes()[from..].iter().take(MAX_TAG_BYTES);
         let Some(end) = start.position(|byte| matches!(byte, b'>' | b'\n')) else { continue };
@@ -86,7 +105,7 @@ fn tags(text: &str, mask: FileMask<'_>) -> Option<String> {
         if !is_ours || !text[..inside].ends_with('>') {
             continue;
         }
-        let close = text[inside..].find(&format!("</{tag}")).map_or(text.len(), |end| inside + end);
+        let close = text[inside..].find(&format!("</{}", &tag[1..])).map_or(text.len(), |end| inside + end);
         if let Some(masked) = mask.placeholder(text[inside..close].trim_matches('\n')) {
             let line_end = if text[inside..close].starts_with('\n') { "\n" } else { "" };
             edited.replace(inside..close, &[line_end, &masked, line_end].concat());

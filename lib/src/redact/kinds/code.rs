@@ -96,7 +96,13 @@ pub(super) const KINDS: &[Kind] = &[
     ),
     Kind::token("gem-token", &["rubygems_"], r"rubygems_[0-9a-f]{48}", &["rubygems_<h48>"], &["rubygems_version"]),
     Kind::loose("nuget-key", &["oy2"], r"oy2[a-z0-9]{43}", &["oy2<a43>"], &["oy2"]),
-    Kind::token("clojars-token", &["CLOJARS_"], r"CLOJARS_[0-9a-f]{60}", &["CLOJARS_<h60>"], &["CLOJARS_PASSWORD"]),
+    Kind::token(
+        "clojars-token",
+        &["CLOJARS_"],
+        r"CLOJARS_[0-9a-z]{60}",
+        &["CLOJARS_<h60>", "CLOJARS_<a60>"],
+        &["CLOJARS_PASSWORD"],
+    ),
     Kind::loose(
         "artifactory-key",
         &["AKCp", "cmVmdGtu"],

@@ -62,6 +62,8 @@ pub(super) enum Check {
     Odd,
     /// Letters and digits or signs: what a sentence rarely has.
     Mixed,
+    /// A cookie that can be a session: one of its values is long, or has letters and digits.
+    Session,
     /// Says `user:password` in base64.
     Credentials,
     /// Its shape says what it is, also in a field for ids.

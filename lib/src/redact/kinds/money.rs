@@ -71,9 +71,9 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::loose(
         "adyen-key",
         &["AQE"],
-        r"AQE[A-Za-z0-9+/]{80,}={0,2}(?:-[A-Za-z0-9+/_-]+=*)*",
+        r"AQE(?:[A-Za-z0-9+/]hmf[A-Za-z0-9+/]{76,}={0,2}(?:-[A-Za-z0-9+/_-]+=*)*|[A-Za-z0-9+/]{80,}={0,2}(?:-[A-Za-z0-9+/_-]+=*)+)",
         &["AQEyhmfx<b120>", "AQE<b90>-<b43>=-<w8>_<w8>"],
-        &["AQE"],
+        &["AQE", "AQEA<b120>"],
     ),
     Kind::token(
         "easypost-key",

@@ -74,9 +74,16 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "bearer",
         keywords: &["bearer"],
-        by: By::Pattern(r#"(?i:bearer)(?:\s{1,4}|%20|\+)(?:["'] ?[+.] ?["'])?(?<secret>[A-Za-z0-9._~+/=:|-]{6,})"#),
+        by: By::Pattern(
+            r#"(?i:bearer)(?:\s{1,4}|%20|\+)(?:["'] ?[+.] ?["']|(?:-a|--auth)[ =])?(?<secret>[A-Za-z0-9._~+/=:|-]{6,})"#,
+        ),
         checks: &[Check::NoWord, Check::Odd, Check::Inside],
-        matches: &["Bearer <w32>", "bearer <w12>.<w12>.<w12>", "-H 'Bearer <h20>'"],
+        matches: &[
+            "Bearer <w32>",
+            "bearer <w12>.<w12>.<w12>",
+            "-H 'Bearer <h20>'",
+            "http -A bearer -a <w32> example.org",
+        ],
         spares: &[
             "Bearer token",
             "the bearer of this letter",
@@ -103,14 +110,20 @@ pub(super) const KINDS: &[Kind] = &[
         by: By::Pattern(
             r#"(?i:cookie)[\\"']{0,4}:[ ]?[\\"']{0,4}(?<secret>[A-Za-z0-9_.%!*+~-]{1,64}=[^\s"'\\;,<>${}][^\r\n"'\\<>]*)"#,
         ),
-        checks: &[],
+        checks: &[Check::Session],
         matches: &[
             "Cookie: session=<w32>; theme=dark",
             "Set-Cookie: sid=<w26>; HttpOnly",
             "session_cookie=<w32>",
             "\"cookie\": \"a=<w20>\"",
         ],
-        spares: &["Cookie: ${COOKIE}", "cookie: the user's", "cookie: name=<value>"],
+        spares: &[
+            "Cookie: ${COOKIE}",
+            "cookie: the user's",
+            "cookie: name=<value>",
+            "Cookie: theme=dark; lang=en",
+            "Set-Cookie: a=b; Expires=Tue, 11 Aug 2015 16:41:42 GMT",
+        ],
     },
     Kind {
         name: "cookie",
@@ -152,7 +165,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "url-password",
         keywords: &["://"],
-        by: By::Pattern(r#"://[^\s/?#"'<>:@\\`]{0,128}:(?<secret>[^\s/?#"'<>\\`]{1,256})@[A-Za-z0-9\[$%{*.-]"#),
+        by: By::Pattern(r#"://[^\s/?#"'<>:@\\`]{0,128}:(?<secret>[^\s/?#"'<>\\`]{3,256})@[A-Za-z0-9\[$%{*.-]"#),
         checks: &[Check::NoWord, Check::Inside, Check::Guessable],
         matches: &[
             "postgres://app:<w16>@db.local/x",
@@ -164,6 +177,7 @@ pub(super) const KINDS: &[Kind] = &[
             "http://localhost:3000/@scope",
             "postgres://user:password@localhost",
             "https://user:${PASS}@host",
+            "http://a:b@127.0.0.1/",
             "http://host:8080 me@there",
             "https://example.org",
         ],
@@ -171,10 +185,14 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "url-token",
         keywords: &["://"],
-        by: By::Pattern(r#"://(?<secret>[A-Za-z0-9_-]{20,255})@[A-Za-z0-9]"#),
+        by: By::Pattern(r#"://(?<secret>[A-Za-z0-9_-]{20,255})(?::[^\s/?#"'<>:@\\`]{0,64})?@[A-Za-z0-9]"#),
         checks: &[Check::Random],
-        matches: &["https://<w40>@git.local/x.git"],
-        spares: &["https://git@github.com", "ssh://a-user-with-a-long-name@host"],
+        matches: &["https://<w40>@git.local/x.git", "https://<h40>:x-oauth-basic@git.local/x.git"],
+        spares: &[
+            "https://git@github.com",
+            "ssh://a-user-with-a-long-name@host",
+            "https://a-user-with-a-long-name:@host",
+        ],
     },
     Kind {
         name: "password",
@@ -244,10 +262,10 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         name: "password",
         keywords: &["pass:"],
-        by: By::Pattern(r#"pass:(?<secret>[^\s"'$`<>{}*]{4,128})"#),
+        by: By::Pattern(r#"pass:(?<secret>[^\s"'$`<>{}*:][^\s"'$`<>{}*]{3,127})"#),
         checks: &[Check::NoWord, Check::Odd, Check::Guessable],
         matches: &["openssl rsa -passin pass:hunter2 -in k"],
-        spares: &["pass: ok", "pass:ing", "bypass:4"],
+        spares: &["pass: ok", "pass:ing", "bypass:4", "use dfa::onepass::DFA;"],
     },
     Kind {
         name: "password",
@@ -279,6 +297,7 @@ pub(super) const KINDS: &[Kind] = &[
         keywords: &[
             "htpasswd",
             "rabbitmqctl",
+            "net use ",
             "net user",
             "unzip ",
             "7z ",
@@ -289,13 +308,15 @@ pub(super) const KINDS: &[Kind] = &[
             "smbmap",
         ],
         by: By::Pattern(
-            r#"(?:htpasswd(?: -[a-zA-Z]+)* -[a-zA-Z]*b[a-zA-Z]*(?: \S{1,128}){1,2} |rabbitmqctl (?:add_user|change_password) \S{1,64} |net user \S{1,64} |(?:unzip|zip)(?: -[a-zA-Z]+)* -P ?|7za? [a-z] (?:[^\n|;&]{0,160}? )??-p|sqlcmd (?:[^\n|;&]{0,160}? )??-P ?)[\\"']{0,5}(?<secret>[^\s"'$`</-][^\s"'`\\]{3,128})"#,
+            r#"(?:htpasswd(?: -[a-zA-Z]+)* -[a-zA-Z]*b[a-zA-Z]*(?: \S{1,128}){1,2} |rabbitmqctl (?:add_user|change_password) \S{1,64} |net user \S{1,64} |net use \S{1,64} \S{3,128} |useradd (?:[^\n|;&]{0,160}? )??-p |(?:unzip|zip)(?: -[a-zA-Z]+)* -P ?|7za? [a-z] (?:[^\n|;&]{0,160}? )??-p|sqlcmd (?:[^\n|;&]{0,160}? )??-P ?)[\\"']{0,5}(?<secret>[^\s"'$`</-][^\s"'`\\]{3,128})"#,
         ),
         checks: &[Check::NoWord, Check::Mixed, Check::Guessable, Check::Inside],
         matches: &[
             "htpasswd -b .htpasswd ada tide4x",
             "rabbitmqctl add_user ada tide4x",
             "net user ada tide4x /add",
+            "net use X: \\\\tides\\logs tide4x /user:ada",
+            "useradd -m -p tide4x ada",
             "unzip -P tide4x a.zip",
             "7z x a.7z -ptide4x",
             "sqlcmd -S x -U sa -P 'tide4x'",
@@ -304,6 +325,8 @@ pub(super) const KINDS: &[Kind] = &[
             "htpasswd -c .htpasswd ada",
             "rabbitmqctl add_user $USER $PASS",
             "net user ada /delete",
+            "net use X: /delete",
+            "useradd -m ada",
             "internet user user design",
             "unzip -o a.zip",
             "7z x a.7z",
@@ -321,10 +344,16 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "password",
-        keywords: &["requirepass ", "masterauth "],
-        by: By::Pattern(r#"(?i:requirepass|masterauth) {1,4}[\\"']{0,5}(?<secret>[^\s"'$`<\\][^\s"'`\\]{3,128})"#),
+        keywords: &["requirepass ", "masterauth ", "nmcli "],
+        by: By::Pattern(
+            r#"(?i:requirepass|masterauth|nmcli (?:[^\n|;&]{0,160}? )??password) {1,4}[\\"']{0,5}(?<secret>[^\s"'$`<\\][^\s"'`\\]{3,128})"#,
+        ),
         checks: &[Check::NoWord, Check::Mixed, Check::Guessable, Check::Inside],
-        matches: &["requirepass tide4x9", "redis-cli config set requirepass \"tide4x9\""],
+        matches: &[
+            "nmcli dev wifi connect tide password tide4x9",
+            "requirepass tide4x9",
+            "redis-cli config set requirepass \"tide4x9\"",
+        ],
         spares: &["requirepass $PASS", "requirepass is not set", "# requirepass foobared"],
     },
     Kind {
@@ -429,11 +458,16 @@ pub(super) const KINDS: &[Kind] = &[
         keywords: &["as the password", "as password", "as my password", "as your password"],
         by: By::Around(
             80,
-            r#"(?:^|\s)["'`]?(?<secret>[^\s"'`$<\\][^\s"'`<\\]{5,64})["'`]? as (?:the |my |your )?(?i:password)"#,
+            r#"(?:^|\s)["'`]?(?<secret>[^\s"'`<\\][^\s"'`<\\]{5,64})["'`]? as (?:the |my |your )?(?i:password)"#,
         ),
         checks: &[Check::NoWord, Check::Mixed, Check::Guessable, Check::Inside],
-        matches: &["try tide4x9 as the password", "use `Tide!4x` as password"],
-        spares: &["use it as the password", "stored sha256 as password", "variable as the password"],
+        matches: &["try tide4x9 as the password", "use `Tide!4x` as password", "take $Tid3Pool as the password"],
+        spares: &[
+            "use it as the password",
+            "use $DB_PASSWORD2 as the password",
+            "stored sha256 as password",
+            "variable as the password",
+        ],
     },
     Kind {
         name: "password",
@@ -450,11 +484,12 @@ pub(super) const KINDS: &[Kind] = &[
             "credenciales",
         ],
         by: By::Pattern(
-            r#"(?i:log in|login|sign in|logging in|credentials|creds|zugangsdaten|identifiants ?|credenciales)(?: (?:with|as|using|are|is|at|to|via|for|the|[a-z]{2,12}))?(?: (?:with|as|using|are|is))?:? {1,2}["'`]?[A-Za-z0-9_.@+-]{2,64}["'`]? ?(?:/|:|and|,) ?["'`]?(?<secret>[^\s"'`$<\\][^\s"'`<\\]{5,64})"#,
+            r#"(?i:log in|login|sign in|logging in|credentials|creds|zugangsdaten|identifiants ?|credenciales)(?: (?:with|as|using|are|is|at|to|via|for|the|[a-z]{2,12}))?(?: (?:with|as|using|are|is))?:? {1,2}["'`]?[A-Za-z0-9_.@+-]{2,64}["'`]? ?(?:/|:|and|,) ?["'`]?(?<secret>[^\s"'`<\\][^\s"'`<\\]{5,64})"#,
         ),
         checks: &[Check::NoWord, Check::Mixed, Check::Guessable, Check::Inside],
         matches: &[
             "log in with admin / tide4x9",
+            "log in with admin / $Tid3Pool",
             "sign in with ada@example.org / Tide!4x",
             "credentials: admin / tide4x9",
             "login: ada / tide4x9",
@@ -567,6 +602,10 @@ pub(super) const KINDS: &[Kind] = &[
             "password: tide(4moon",
             "DB_PASSWORD=abc(9x!Q",
             "password: #tide4Moon",
+            "password: $Tid3Pool",
+            "Pwd=$Tid3Pool;Encrypt=true",
+            "try password tide4x9",
+            "ssh ada@10.0.0.4, password tide4x9",
         ],
         spares: &[
             "password: String,",
@@ -611,6 +650,21 @@ pub(super) const KINDS: &[Kind] = &[
             "password: token_hex(32, 4)",
             "password = mask(0x1f, 2)",
             "PASSWORD=$(openssl rand -hex 16)",
+            "PASSWORD=`cat db.txt`",
+            "the password is `cat x`",
+            "PASSWORD=***REMOVED***",
+            "t.pass(\"tests/ui/multi_line2.rs\");",
+            "pass the last block to crc32_words_inner",
+            "to go on, pass `remaining_input2` to decode()",
+            "['username', 'password', 'repository']",
+            "('pwd', 'symlink_exception')",
+            "TYPE_PASS = 0x100,",
+            "pub log_passwd: __u32,",
+            "MachinePass *Pass2Ptr = nullptr",
+            "user_pass = '%s:%s' % (user, password)",
+            "password: ***REMOVED***",
+            "PASSWORD=$Base64Password2x",
+            "$password = $Sha256Hash",
         ],
     },
     Kind {
@@ -630,6 +684,8 @@ pub(super) const KINDS: &[Kind] = &[
             "secret = Secret::new()",
             "the secret is out",
             "client_secret=YOUR_CLIENT_SECRET",
+            "secret: &Aligned64<[u8; 64]>",
+            "^arn:[a-z]*:secret:[a-zA-Z0-9/_+=.@-]+$",
         ],
     },
     Kind {
@@ -642,6 +698,8 @@ pub(super) const KINDS: &[Kind] = &[
             "x-api-key: <w24>",
             "apiKey: '<h32>'",
             "the api key is <h32>",
+            "our access key <w40> is old",
+            "API key\n<w32>\n",
             "ENCRYPTION_KEY=\"<b44>\"",
             "api key: <w24>",
             "?api_key=<w20>&x=1",
@@ -656,6 +714,8 @@ pub(super) const KINDS: &[Kind] = &[
             "public_key: <b44>",
             "cache_key=<h32>",
             "api_key='window'",
+            "https://tides.org/oauth/token\nPOSTGRES_FILE=/run/secrets/tide_table",
+            "cache key <h32>",
         ],
     },
     Kind {
@@ -669,6 +729,7 @@ pub(super) const KINDS: &[Kind] = &[
             "--token <w32>",
             "refresh_token\": \"<_60>\"",
             "?access_token=<w30>",
+            "use this token <w32> to log in",
             "MAIL_TOKEN=qzkvwmxtplrnbhgdqzkvwmxtplrnbhgd",
         ],
         spares: &[
@@ -676,6 +737,11 @@ pub(super) const KINDS: &[Kind] = &[
             "token: String",
             "token = next_token()",
             "token_type: bearer",
+            "unexpected token 4f at line 12",
+            "\"output_token\": \"ExclusiveStartShardId\"",
+            "stack.append((\"token1\", \"condition1\"))",
+            "if let Some(token) = &self.dot2_token {",
+            "key = f'token:{player}:26'",
             "tokens: 12",
             "the token is expired",
             "token=$TOKEN",
