@@ -20,8 +20,9 @@ impl NamedRequests {
     /// What was stored; `None` if it is damaged.
     pub fn from_bytes(bytes: Vec<u8>) -> Option<NamedRequests> {
         let requests = NamedRequests(bytes);
+        let has_count = requests.0.is_empty() || requests.0.len() >= NUMBER_BYTES;
         let has_all_names = requests.names().len() as u64 == requests.count();
-        has_all_names.then_some(requests)
+        (has_count && has_all_names).then_some(requests)
     }
 
     /// The hash of the name of each.
