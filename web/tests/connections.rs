@@ -5,31 +5,15 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::Duration;
 
-use scrollback_web::server::{self, Guard, Listener, Stop};
-use support::{Served, talk};
+use support::{Running, Served, talk};
 
-struct Running {
-    port: u16,
-    guard: Arc<Guard>,
-    stop: Stop,
-    _served: Served,
+fn start() -> Running {
+    Running::of(Served::of(&[("sa", talk("hello", "world"))]))
 }
 
 impl Running {
-    fn start() -> Running {
-        let served = Served::of(&[("sa", talk("hello", "world"))]);
-        let listener = Listener::on([127, 0, 0, 1].into(), 0).unwrap();
-        let port = listener.port();
-        let guard = Arc::new(Guard::new(port, None).unwrap());
-        let stop = Stop::new();
-        let (router, stopped) = (server::router(served.site.clone(), guard.clone()), stop.clone());
-        std::thread::spawn(move || listener.serve(router, &stopped).unwrap());
-        Running { port, guard, stop, _served: served }
-    }
-
     fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -54,15 +38,9 @@ impl Running {
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.now();
-    }
-}
-
 #[test]
 fn silent_connections_do_not_keep_the_reader_out() {
-    let running = Running::start();
+    let running = start();
     let silent: Vec<TcpStream> = (0..400).map(|_| running.connect()).collect();
     let answer = running.ask(&running.request("/s/sa", ""));
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("world"), "{answer}");
@@ -83,7 +61,7 @@ fn silent_connections_do_not_keep_the_reader_out() {
 
 #[test]
 fn large_headers_and_half_requests_are_refused_in_a_sentence() {
-    let running = Running::start();
+    let running = start();
     let huge = format!("X-Huge: {}\r\n", "a".repeat(100_000));
     assert!(running.ask(&running.request("/", &huge)).starts_with("HTTP/1.1 431"));
     let many: String = (0..2_000).map(|at| format!("X-{at}: a\r\n")).collect();

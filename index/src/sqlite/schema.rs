@@ -76,38 +76,43 @@ pub(super) fn make_folder(path: &Path) -> Result<()> {
 
 /// Opens the index, or makes it.
 pub(super) fn connect(path: &Path) -> Result<Connection> {
-    let database = |source| Error::Database { path: path.to_path_buf(), source };
     private_file(path).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-    let connection = Connection::open_with_flags(path, flags).map_err(database)?;
-    connection.busy_timeout(BUSY).map_err(database)?;
+    let connection = open(path).map_err(|source| Error::Database { path: path.to_path_buf(), source })?;
     prepare(&connection, path).map(|()| connection)
 }
 
 /// Opens the index if it is there and of this version.
 pub(super) fn connect_known(path: &Path) -> Result<Option<Connection>> {
-    let open = || {
-        let flags =
-            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(BUSY)?;
+    let connect = || {
+        let connection = open(path)?;
         connection.execute_batch(SETTINGS)?;
-        let number = |pragma: &str| connection.query_row(&format!("pragma {pragma}"), [], |row| row.get::<_, i64>(0));
-        let is_ours = number("application_id")? == APPLICATION_ID && number("user_version")? == VERSION;
-        rusqlite::Result::Ok(is_ours.then_some(connection))
+        let is_ours = mark(&connection)? == (APPLICATION_ID, VERSION);
+        Ok(is_ours.then_some(connection))
     };
-    open().map_err(|source| Error::Database { path: path.to_path_buf(), source })
+    connect().map_err(|source| Error::Database { path: path.to_path_buf(), source })
+}
+
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    let connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(BUSY)?;
+    Ok(connection)
+}
+
+/// Whose database it is, and the version of its tables.
+fn mark(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
+    let number = |pragma: &str| connection.query_row(&format!("pragma {pragma}"), [], |row| row.get(0));
+    Ok((number("application_id")?, number("user_version")?))
 }
 
 fn prepare(connection: &Connection, path: &Path) -> Result<()> {
     let database = |source| Error::Database { path: path.to_path_buf(), source };
-    let number = |pragma: &str| connection.query_row(&format!("pragma {pragma}"), [], |row| row.get::<_, i64>(0));
     // Readers do not wait for a writer. Where memory cannot be shared (network file systems), SQLite keeps its other way.
     connection
         .execute_batch("pragma journal_mode = wal;")
         .and_then(|()| connection.execute_batch(SETTINGS))
         .map_err(database)?;
-    match (number("application_id").map_err(database)?, number("user_version").map_err(database)?) {
+    match mark(connection).map_err(database)? {
         (APPLICATION_ID, VERSION) => Ok(()),
         (APPLICATION_ID, newer) if newer > VERSION => Err(Error::Newer(path.to_path_buf())),
         // It is only a cache: the sessions are read again.
@@ -122,7 +127,7 @@ fn prepare(connection: &Connection, path: &Path) -> Result<()> {
             match connection.execute_batch(&make) {
                 Ok(()) => Ok(()),
                 // Another process made it in the meantime.
-                Err(_) if number("user_version").map_err(database)? == VERSION => {
+                Err(_) if mark(connection).map_err(database)? == (APPLICATION_ID, VERSION) => {
                     connection.execute_batch("rollback;").map_err(database)
                 }
                 Err(error) => Err(database(error)),

@@ -9,32 +9,11 @@ mod chromium;
 #[path = "../support/mod.rs"]
 mod support;
 
-use std::sync::Arc;
-
 use chromium::{Browser, Tab};
-use scrollback_web::server::{self, Guard, Listener, Stop};
 use serde_json::{Value, json};
-use support::{Served, record, write_session};
-
-/// A server on a port of its own.
-struct Running {
-    served: Served,
-    port: u16,
-    guard: Arc<Guard>,
-    stop: Stop,
-}
+use support::{Running, Served, record, write_session};
 
 impl Running {
-    fn of(served: Served) -> Running {
-        let listener = Listener::on([127, 0, 0, 1].into(), 0).unwrap();
-        let port = listener.port();
-        let guard = Arc::new(Guard::new(port, None).unwrap());
-        let stop = Stop::new();
-        let (router, stopped) = (server::router(served.site.clone(), guard.clone()), stop.clone());
-        std::thread::spawn(move || listener.serve(router, &stopped).unwrap());
-        Running { served, port, guard, stop }
-    }
-
     fn origin(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
     }
@@ -47,12 +26,6 @@ impl Running {
 
     fn go(&self, tab: &mut Tab<'_>, path: &str) {
         tab.go(&format!("{}{path}", self.origin()));
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.now();
     }
 }
 

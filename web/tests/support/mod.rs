@@ -1,4 +1,4 @@
-//! A site over sessions that a test wrote, asked as a service without a port.
+//! A site over sessions that a test wrote: asked as a service without a port, or as a server on one.
 #![allow(dead_code, reason = "each test uses some of it")]
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a test may stop where it stands")]
 
@@ -15,7 +15,7 @@ use scrollback::view::find::Places;
 use scrollback_index::Archive;
 use scrollback_web::Site;
 use scrollback_web::catalogue::{self, Catalogue, Selection};
-use scrollback_web::server::{self, Guard};
+use scrollback_web::server::{self, Guard, Listener, Stop};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
@@ -26,6 +26,32 @@ pub(crate) struct Served {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) site: Arc<Site>,
     pub(crate) guard: Arc<Guard>,
+}
+
+/// A server on a port of its own, until it is dropped.
+pub(crate) struct Running {
+    pub(crate) served: Served,
+    pub(crate) port: u16,
+    pub(crate) guard: Arc<Guard>,
+    stop: Stop,
+}
+
+impl Running {
+    pub(crate) fn of(served: Served) -> Running {
+        let listener = Listener::on([127, 0, 0, 1].into(), 0).unwrap();
+        let port = listener.port();
+        let guard = Arc::new(Guard::new(port, None).unwrap());
+        let stop = Stop::new();
+        let (router, stopped) = (server::router(served.site.clone(), guard.clone()), stop.clone());
+        std::thread::spawn(move || listener.serve(router, &stopped).unwrap());
+        Running { served, port, guard, stop }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stop.now();
+    }
 }
 
 /// An answer.
