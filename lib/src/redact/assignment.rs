@@ -244,7 +244,12 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
         at = after_tag(bytes, at);
         let next = at + line_break(&bytes[at..]);
         if next > at {
-            at = if line_break(&bytes[next..]) == 0 { skip_spaces(bytes, next) } else { return None };
+            // After an empty line, only what no sentence begins with.
+            let after = next + line_break(&bytes[next..]);
+            at = skip_spaces(bytes, after);
+            if after > next && !is_odd_at(text, at) {
+                return None;
+            }
         }
     }
     // Prefixes of strings in Python and C.
@@ -366,6 +371,11 @@ fn prose(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
                     value += filler.len();
                 }
             }
+            // In the next line, only what no sentence begins with.
+            let next = value + line_break(&bytes[value..]);
+            if next > value {
+                return is_odd_at(text, next).then_some((next, Form::Prose));
+            }
             return (value < bytes.len() && value > then).then_some((value, Form::Prose));
         }
         if ends_clause || !is_plain || words > 6 || bytes.get(then) == Some(&b'\n') {
@@ -462,8 +472,8 @@ fn is_odd_at(text: &str, at: usize) -> bool {
     !word.starts_with('(')
         && word.len() >= 6
         && word.len() <= MAX_VALUE_BYTES
-        && has(u8::is_ascii_alphabetic)
-        && (has(u8::is_ascii_digit) || has(is_sign))
+        && (has(u8::is_ascii_alphabetic) && (has(u8::is_ascii_digit) || has(is_sign))
+            || values::is_random_letters(word))
 }
 
 /// `password: str = "…"`: a type between the name and the value.
@@ -501,7 +511,7 @@ fn bare_end(text: &str, at: usize, form: Form, stops_at: &'static [u8], clear: &
             b'<' => form == Form::Tag || bytes.get(end + 1) == Some(&b'/'),
             b'|' => form == Form::Cell,
             byte if stops_at.contains(&byte) => true,
-            b',' | b';' => form == Form::Spaced,
+            b',' | b';' => form == Form::Spaced && !goes_on(text, end + 1),
             b'\\' => matches!(bytes.get(end + 1), Some(b'n' | b'r' | b't' | b'"' | b'\'' | b'\\')),
             0xe2 | 0xe3 | 0xef => is_foreign_stop(text, end),
             _ => false,
@@ -528,6 +538,17 @@ fn bare_end(text: &str, at: usize, form: Form, stops_at: &'static [u8], clear: &
         .take_while(|byte| closing(byte) && !(balanced && matches!(byte, b')' | b']' | b'}')))
         .count();
     text.floor_char_boundary(end - trailing).max(at)
+}
+
+/// Whether a value goes on after a comma: what follows is no word, and no name of another value.
+fn goes_on(text: &str, at: usize) -> bool {
+    let bytes = &text.as_bytes()[at..];
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'"' | b'\'');
+    let length = bytes.iter().take(MAX_SPACES).take_while(is_name).count();
+    let after = skip_spaces(bytes, length);
+    is_odd_at(text, at)
+        && !matches!(bytes.get(after), Some(b':' | b'='))
+        && !matches!(bytes.first(), Some(b'"' | b'\''))
 }
 
 /// General, ideographic and full-width punctuation: “”, …, 。, ，.

@@ -257,6 +257,7 @@ fn ends_line(body: &str) -> bool {
 /// Without line numbers, marks of quotes and diffs, and what joins strings in code.
 fn trimmed(line: &str) -> &str {
     let line = line.trim_start_matches([' ', '\t', '>', '|', '"', '\'', '\\', '\r']);
+    let line = after_place(line);
     let numbered = line.trim_start_matches(|c: char| c.is_ascii_digit());
     let rest = numbered.strip_prefix(['→', '|', ':', '\t']).or_else(|| numbered.strip_prefix("\\t"));
     let line = match rest {
@@ -264,6 +265,19 @@ fn trimmed(line: &str) -> &str {
         _ => line,
     };
     line.trim_end_matches([' ', '\t', '"', '\'', '\\', ',', '\r', ';', '+'])
+}
+
+/// Without the file and the number before a line that a search found: `keys/id_x:12:…`, `keys/id_x-13-…`.
+fn after_place(line: &str) -> &str {
+    const LONGEST: usize = 256;
+    let window = &line[..line.floor_char_boundary(line.len().min(LONGEST))];
+    let is_number = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let of = |sign: char| {
+        let end = window.rfind(sign)?;
+        let (file, number) = window[..end].rsplit_once(sign)?;
+        (!file.is_empty() && is_number(number)).then(|| &line[end + 1..])
+    };
+    of(':').or_else(|| of('-')).unwrap_or(line)
 }
 
 fn is_base64(byte: u8) -> bool {

@@ -184,12 +184,12 @@ fn is_card(text: &str, number: Range<usize>, lengths: &[usize]) -> bool {
     }
     let has_context = has_context(text, number.start);
     has_issuer(&digits, has_context || is_grouped)
-        && stands_alone(bytes, &number, has_context)
+        && stands_alone(bytes, &number, has_context, is_grouped)
         && (has_context || is_grouped && !is_rare || !is_grouped && !is_called_id(bytes, number.start))
 }
 
 /// Not a part of a word, a decimal, a path or, without a word that says "card", of an address or an assignment.
-fn stands_alone(bytes: &[u8], number: &Range<usize>, has_context: bool) -> bool {
+fn stands_alone(bytes: &[u8], number: &Range<usize>, has_context: bool, is_grouped: bool) -> bool {
     let before = number.start.checked_sub(1).map(|at| bytes[at]);
     let (after, second) = (bytes.get(number.end), bytes.get(number.end + 1));
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -200,6 +200,7 @@ fn stands_alone(bytes: &[u8], number: &Range<usize>, has_context: bool) -> bool 
         Some(byte) if is_word(byte) => is_escape(byte),
         Some(byte) => {
             has_context && byte != b'.'
+                || is_assigned(bytes, number.start) && (is_grouped || !is_called_id(bytes, number.start))
                 || !matches!(byte, b'.' | b'#' | b'+' | b'/' | b'=' | b'&' | b'-' | b'@' | b'%' | b'\\')
         }
     };
@@ -212,6 +213,18 @@ fn stands_alone(bytes: &[u8], number: &Range<usize>, has_context: bool) -> bool 
         Some(_) => true,
     };
     starts && ends
+}
+
+/// `NAME=4…`, but not in an address: `?x=4…`.
+fn is_assigned(bytes: &[u8], at: usize) -> bool {
+    const LONGEST: usize = 48;
+    let Some(before) = bytes[..at].strip_suffix(b"=") else { return false };
+    let is_name = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+    let length = before.iter().rev().take(LONGEST).take_while(is_name).count();
+    let outer = before.len().checked_sub(length + 1).map(|at| before[at]);
+    length > 0
+        && length < LONGEST
+        && outer.is_none_or(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b';' | b'"' | b'\''))
 }
 
 fn has_context(text: &str, at: usize) -> bool {

@@ -4,9 +4,12 @@
 //! of a text wait together: that is twice as fast.
 
 use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use aho_corasick::automaton::{Automaton, StateID};
 use aho_corasick::dfa::DFA;
+use aho_corasick::nfa::noncontiguous::NFA;
 use aho_corasick::{Anchored, Input, MatchKind, PatternID};
 
 /// Walks at the same time.
@@ -18,10 +21,17 @@ const BLOCK_BYTES: usize = 16 * 1024;
 /// Below this, starting four walks takes longer than they save.
 const MIN_BLOCK_BYTES: usize = 256;
 
+/// A command that prints a few lines masks less than this. Its table would take seven times as long to build as the graph that is
+/// walked until then.
+const WORTH_A_TABLE_BYTES: usize = 1024 * 1024;
+
 /// Finds keywords, in any case.
 pub(super) struct Keywords {
-    automaton: DFA,
-    start: StateID,
+    graph: NFA,
+    /// The next state of every state and byte: 2 MB, and several times as fast.
+    table: OnceLock<DFA>,
+    /// How many bytes were walked through.
+    walked: AtomicUsize,
 }
 
 /// A keyword that ends here.
@@ -30,24 +40,70 @@ type Hit = (PatternID, usize);
 impl Keywords {
     /// Case does not matter in keywords: expressions decide.
     pub(super) fn new<'k>(keywords: impl Iterator<Item = &'k str> + Clone) -> Keywords {
-        let mut builder = DFA::builder();
+        let mut builder = NFA::builder();
         builder.ascii_case_insensitive(true).match_kind(MatchKind::Standard);
         // The table is our own and its test builds it: an automaton of no keyword is never used.
         let none: [&str; 0] = [];
-        let automaton = builder
+        let graph = builder
             .build(keywords)
-            .or_else(|_| DFA::new(none))
+            .or_else(|_| NFA::new(none))
             .unwrap_or_else(|_| unreachable!("no keyword always builds"));
-        let start = automaton.start_state(Anchored::No).unwrap_or_default();
-        Keywords { automaton, start }
+        Keywords { graph, table: OnceLock::new(), walked: AtomicUsize::new(0) }
     }
 
     /// How many there are, in one walk: what is possible with this automaton.
     pub(super) fn count(&self, text: &str) -> usize {
-        self.automaton.try_find_overlapping_iter(Input::new(text)).map_or(0, Iterator::count)
+        let walk = |automaton: &DFA| automaton.try_find_overlapping_iter(Input::new(text)).map_or(0, Iterator::count);
+        self.table().map_or(0, walk)
     }
 
     pub(super) fn are_in(&self, text: &str) -> bool {
+        match self.table_for(text) {
+            Some(table) => Walk::with(table).has_match(text),
+            None => Walk::with(&self.graph).has_match(text),
+        }
+    }
+
+    /// Calls `found` with the number and the place of each keyword, in the order in which they end.
+    pub(super) fn find(&self, text: &str, found: impl FnMut(usize, Range<usize>)) {
+        match self.table_for(text) {
+            Some(table) => Walk::with(table).find(text, found),
+            None => Walk::with(&self.graph).find(text, found),
+        }
+    }
+
+    /// The table, once enough was walked through to pay for it.
+    fn table_for(&self, text: &str) -> Option<&DFA> {
+        if let Some(table) = self.table.get() {
+            return Some(table);
+        }
+        let before = self.walked.fetch_add(text.len(), Ordering::Relaxed);
+        (before.saturating_add(text.len()) > WORTH_A_TABLE_BYTES).then(|| self.table()).flatten()
+    }
+
+    /// `None` only if it would be larger than states can be numbered.
+    fn table(&self) -> Option<&DFA> {
+        if self.table.get().is_none()
+            && let Ok(table) = DFA::builder().build_from_noncontiguous(&self.graph)
+        {
+            return Some(self.table.get_or_init(|| table));
+        }
+        self.table.get()
+    }
+}
+
+/// A walk through a text, by whichever automaton.
+struct Walk<'a, A> {
+    automaton: &'a A,
+    start: StateID,
+}
+
+impl<'a, A: Automaton> Walk<'a, A> {
+    fn with(automaton: &'a A) -> Walk<'a, A> {
+        Walk { automaton, start: automaton.start_state(Anchored::No).unwrap_or_default() }
+    }
+
+    fn has_match(&self, text: &str) -> bool {
         let mut state = self.start;
         text.bytes().any(|byte| {
             state = self.automaton.next_state(Anchored::No, state, byte);
@@ -55,8 +111,7 @@ impl Keywords {
         })
     }
 
-    /// Calls `found` with the number and the place of each keyword, in the order in which they end.
-    pub(super) fn find(&self, text: &str, mut found: impl FnMut(usize, Range<usize>)) {
+    fn find(&self, text: &str, mut found: impl FnMut(usize, Range<usize>)) {
         let mut hits: [Vec<Hit>; LANES] = Default::default();
         let mut state = self.start;
         for (block, bytes) in text.as_bytes().chunks(BLOCK_BYTES).enumerate() {

@@ -220,8 +220,9 @@ impl<'r> Pass<'_, 'r> {
         if !has_group {
             let until =
                 if kind.has(Check::Certain) { self.tried_until } else { self.tried_until.max(self.loose_until) };
-            let is_tried =
-                hit.start < until || !self.text[hit.clone()].eq(keyword) || !starts_token(self.text, hit.start);
+            let is_tried = hit.start < until
+                || !self.text[hit.clone()].eq(keyword)
+                || !(starts_token(self.text, hit.start) || is_own_prefix(kind, keyword));
             let is_loose = !kind.has(Check::Certain) && is_in_name(self.text.as_bytes(), hit.start);
             if is_tried || is_loose || !is_long_token(&self.text.as_bytes()[hit.start..]) {
                 return;
@@ -241,6 +242,16 @@ impl<'r> Pass<'_, 'r> {
         } else {
             regex.find(window).map(|whole| whole.range())
         };
+        let span = match has_group || !kind.has(Check::Certain) {
+            true => span,
+            false => {
+                let wrapped = wrapped(regex, window, span.as_ref().map_or(0, |span| span.end));
+                if let (true, Some(open)) = (wrapped.is_open && end == self.text.len(), &mut self.open) {
+                    open.at(hit.start);
+                }
+                wrapped.token.or(span)
+            }
+        };
         // A context does not reach over what is masked: it would find more the second time.
         let Some(span) = span.filter(|span| memmem::find(&window[..span.start], b"[REDACTED").is_none()) else {
             return;
@@ -251,7 +262,7 @@ impl<'r> Pass<'_, 'r> {
             return;
         }
         let end = span.end;
-        let is_secret = self.judge(kind, span);
+        let is_secret = self.judge(kind, keyword, span);
         match (has_group, kind.has(Check::Certain)) {
             // What is no secret may hide one: in "Bearer Bearer …", the second word is the header. But nothing long is read twice.
             (true, _) if is_secret || end - hit.start > LONG_BYTES => self.grouped = (kind.name, end),
@@ -274,7 +285,7 @@ impl<'r> Pass<'_, 'r> {
         let goes_on = window.get(secret.end()) == Some(&b'+');
         if (start + whole.start()..start + whole.end()).contains(&hit.start) && !goes_on {
             let secret = whole_characters(self.text, start + secret.start()..start + secret.end());
-            self.judge(rule.kind, secret);
+            self.judge(rule.kind, keyword, secret);
         }
     }
 
@@ -285,7 +296,7 @@ impl<'r> Pass<'_, 'r> {
         match jwt::at(self.text, hit.start) {
             Ok(span) => {
                 self.jwts_until = span.end;
-                self.judge(kind, span);
+                self.judge(kind, keyword, span);
             }
             Err(end) => self.jwts_until = end,
         }
@@ -334,9 +345,11 @@ impl<'r> Pass<'_, 'r> {
     }
 
     /// Takes what a shape found, if the rule's checks agree.
-    fn judge(&mut self, kind: &'r Kind, span: Range<usize>) -> bool {
+    fn judge(&mut self, kind: &'r Kind, keyword: &str, span: Range<usize>) -> bool {
         let secret = &self.text[span.clone()];
-        let starts = kind.has(Check::Inside) || starts_token(self.text, span.start);
+        let starts = kind.has(Check::Inside)
+            || starts_token(self.text, span.start)
+            || is_own_prefix(kind, keyword) && values::is_random(&secret[keyword.len().min(secret.len())..]);
         let fits = |check: &Check| match check {
             Check::Random => values::is_random(secret),
             Check::NoWord => !values::is_placeholder(secret) && !values::is_words(secret) && !values::is_code(secret),
@@ -443,6 +456,61 @@ pub(super) fn starts_token(text: &str, at: usize) -> bool {
         || before == b'm' && is_colour()
 }
 
+/// Whether a vendor's prefix is so much its own that a token counts also right after other letters: `xghp_…`.
+fn is_own_prefix(kind: &Kind, keyword: &str) -> bool {
+    const LEAST: usize = 4;
+    kind.has(Check::Certain) && keyword.len() >= LEAST && keyword.ends_with('_')
+}
+
+/// A token that goes on in the next line.
+#[derive(Default)]
+struct Wrapped {
+    token: Option<Range<usize>>,
+    /// More text could belong to it.
+    is_open: bool,
+}
+
+/// The token at the start of a window, if it goes on in the next line, as terminals and mails break them. `end` is where it ends in its
+/// first line, 0 if it is too short there.
+fn wrapped(regex: &Regex, window: &[u8], end: usize) -> Wrapped {
+    /// No token of ours is longer.
+    const LONGEST: usize = 512;
+    const MIN_PIECE_BYTES: usize = 8;
+    /// A whole token in a shorter line ends there.
+    const MIN_LINE_BYTES: usize = 40;
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_cut = window.len() > LONGEST;
+    let window = &window[..window.len().min(LONGEST)];
+    let (mut joined, mut places, mut at, mut is_open) = (Vec::new(), Vec::new(), 0, false);
+    loop {
+        let length = window[at..].iter().take_while(|byte| is_part(byte)).count();
+        let piece = std::str::from_utf8(&window[at..at + length]).unwrap_or_default();
+        let is_first = at == 0;
+        is_open |= !is_first && at + length == window.len() && !is_cut;
+        // What goes on is as random as the rest, and no name of a line of its own.
+        if !is_first && (length < MIN_PIECE_BYTES || !values::is_random(piece)) {
+            break;
+        }
+        joined.extend_from_slice(piece.as_bytes());
+        places.extend(at..at + length);
+        at += length;
+        let rest = &window[at..];
+        let slash = usize::from(rest.starts_with(b"\\") && matches!(rest.get(1), Some(b'\r' | b'\n')));
+        let broken = match &rest[slash..] {
+            [b'\r', b'\n', ..] => slash + 2,
+            [b'\n', ..] => slash + 1,
+            _ => break,
+        };
+        if is_first && length < (if end > 0 { MIN_LINE_BYTES } else { MIN_PIECE_BYTES }) {
+            return Wrapped::default();
+        }
+        at += broken;
+        at += window[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+    }
+    let found = regex.find(&joined).and_then(|found| places.get(found.end().checked_sub(1)?)).map(|last| last + 1);
+    Wrapped { token: found.filter(|last| *last > end).map(|last| 0..last), is_open }
+}
+
 /// Whether a dash or an underscore joins what starts here to a name before it: `task-sk-…`, but not `-sk-…`.
 fn is_in_name(bytes: &[u8], at: usize) -> bool {
     let is_joint = |byte: &u8| matches!(byte, b'-' | b'_');
@@ -468,7 +536,7 @@ fn ends_token(text: &str, at: usize) -> bool {
 fn is_long_token(rest: &[u8]) -> bool {
     let is_part = |byte: &u8| {
         byte.is_ascii_alphanumeric()
-            || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+' | b'=' | b'%' | b':' | b'$' | b'!')
+            || matches!(byte, b'_' | b'-' | b'.' | b'/' | b'+' | b'=' | b'%' | b':' | b'$' | b'!' | b'~')
     };
     rest.iter().take(MIN_TOKEN_BYTES).take_while(|byte| is_part(byte)).count() == MIN_TOKEN_BYTES
 }

@@ -167,12 +167,14 @@ fn is_password(value: &str, written: Written) -> bool {
             let is_call = is_call(value) && value.ends_with([')', ']', '}', '>', ';']);
             value.len() >= 4 && !is_known_identifier(value) && !is_call && !is_url(value)
         }
+        Written::Quoted if is_random_letters(value) => !is_words(value),
         Written::Quoted => value.len() >= 6 && !is_words(value) && !is_name(value) && !is_code(value),
         Written::Env => value.len() >= 3 && !is_code(value) && !is_words(value),
         Written::Bare if is_code(value) || is_known_identifier(value) => false,
         Written::Bare => {
             value.len() >= 5 && (has_digit || has_symbol) && value.bytes().any(|byte| byte.is_ascii_alphabetic())
                 || (value.len() >= 8 && mixes_case && !is_camel(value))
+                || is_random_letters(value)
         }
         Written::Prose => {
             let letters = value.bytes().any(|byte| byte.is_ascii_alphabetic());
@@ -183,7 +185,8 @@ fn is_password(value: &str, written: Written) -> bool {
                 && ((has_digit && letters)
                     || (has_symbol && letters && value.len() >= 6)
                     || (mixes_case && !is_camel(value) && value.len() >= 8)
-                    || (has_digit && value.len() >= 6 && !letters))
+                    || (has_digit && value.len() >= 6 && !letters)
+                    || is_random_letters(value))
         }
     }
 }
@@ -195,6 +198,36 @@ pub(super) fn is_plain_word(value: &str) -> bool {
         && is_pronounceable(value)
         && !COMMON_PASSWORDS.contains(&value)
 }
+
+/// Letters in an order that no word has: two pairs of them or more stand beside each other in hardly any word.
+pub(super) fn is_random_letters(value: &str) -> bool {
+    const LEAST: usize = 8;
+    const LONGEST: usize = 64;
+    let bytes = value.as_bytes();
+    // `chpasswd`, `getpwd`: programs that ask for one.
+    let is_of_passwords = || ["pass", "pwd"].iter().any(|name| value.to_ascii_lowercase().contains(name));
+    let is_letters = (LEAST..=LONGEST).contains(&bytes.len()) && bytes.iter().all(u8::is_ascii_alphabetic);
+    if !is_letters || is_of_passwords() {
+        return false;
+    }
+    let is_rare = |pair: &&[u8]| {
+        // A capital begins another word.
+        let is_joint = pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase();
+        let [first, second] = [pair[0], pair[1]].map(|byte| byte.to_ascii_lowercase() - b'a');
+        !is_joint && PAIRS[usize::from(first)] & (1 << second) == 0
+    };
+    let rare = bytes.windows(2).filter(is_rare).count();
+    rare >= 2 && rare * 4 >= bytes.len()
+}
+
+/// Which letters follow each letter in at least twenty of the ten thousand words that documents of programs have most: one bit for
+/// each of `a` to `z`.
+#[rustfmt::skip]
+const PAIRS: [u32; 26] = [
+    0x1febd6f, 0x11e4b17, 0x11e5dbd, 0x01e693b, 0x1fffdff, 0x11e4939, 0x01669d1, 0x11e5911, 0x2aefc7f,
+    0x0104011, 0x0040911, 0x13cc93d, 0x01cd91b, 0x13cedfd, 0x0fefd6f, 0x11ec99d, 0x0100000, 0x13efd7f,
+    0x15cfdfd, 0x15ed9bd, 0x00ef97f, 0x0004111, 0x0066191, 0x0088114, 0x00cb911, 0x0000110,
+];
 
 /// Passwords without a digit that people use most, and that stories and documents have.
 #[rustfmt::skip]
@@ -355,17 +388,45 @@ fn is_call(value: &str) -> bool {
     name.is_some_and(|end| {
         end > 0
             && value[end..].starts_with(['(', '[', '{', '<'])
-            && value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && is_called_name(&value[..end])
             && !is_no_argument(&value[end + 1..])
+            && !goes_on_after_call(&value[end..])
     })
 }
 
-/// What no call has in its parentheses, and so is the end of a password: `tide(4moon`. Names do not begin with a digit.
+/// What is called has a name of words; a password has digits among its letters: `kX9v(…`.
+fn is_called_name(name: &str) -> bool {
+    /// Only words that are written together are longer.
+    const LONG_BYTES: usize = 16;
+    let is_part = |part: &str| {
+        let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        letters.bytes().all(|byte| byte.is_ascii_alphabetic())
+            && !is_random_letters(letters)
+            && (letters.len() > LONG_BYTES || is_pronounceable(letters))
+    };
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.split(['_', '.', '!', '?', ':']).filter(|part| !part.is_empty()).all(is_part)
+}
+
+/// A letter or a digit right after the last bracket: `x(1)y` is no call.
+fn goes_on_after_call(call: &str) -> bool {
+    let last = if call.starts_with('<') { call.rfind('>') } else { call.rfind([')', ']', '}']) };
+    last.is_some_and(|at| call[at + 1..].starts_with(|c: char| c.is_ascii_alphanumeric()))
+}
+
+/// What no call has in its parentheses, and so is a part of a password: `tide(4moon`. Names do not begin with a digit.
 fn is_no_argument(inside: &str) -> bool {
+    const UNITS: [&str; 20] = [
+        "u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64", "usize", "px", "em", "ms", "s", "k", "m",
+        "l", "f", "n",
+    ];
+    let inside = inside.split([')', ']', '}', '>']).next().unwrap_or_default();
+    let unit = inside.trim_start_matches(|c: char| c.is_ascii_digit());
     inside.starts_with(|c: char| c.is_ascii_digit())
         && !inside.starts_with("0x")
-        && !inside.contains([')', ']', '}', '>', ':', '.', '-', '_'])
-        && inside.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && !inside.contains([':', '.', '-', '_', ',', ' ', '"', '\''])
+        && unit.bytes().any(|byte| byte.is_ascii_alphabetic())
+        && !UNITS.iter().any(|known| known.eq_ignore_ascii_case(unit))
 }
 
 fn is_url(value: &str) -> bool {

@@ -25,6 +25,70 @@ fn every_fake_is_masked_wherever_it_stands() {
 }
 
 #[test]
+fn passwords_of_any_shape_are_masked() {
+    let redactor = redactor();
+    for (text, secret) in [
+        ("DB_PASSWORD=kX9vQ(2mTz8)LpW4", "2mTz8"),
+        ("DB_PASSWORD=kX9vQ2[mTz8LpW4", "mTz8LpW4"),
+        ("DB_PASSWORD=kX9vQ<2mTz8>LpW4", "2mTz8"),
+        ("DB_PASSWORD=\"kX9vQ(2mTz8)LpW4\"", "LpW4"),
+        ("{\"password\": \"kX9vQ2mTz(8LpW4)\"}", "8LpW4"),
+        ("password: kX9vQ(2mTz8)LpW4", "LpW4"),
+        ("SECRET_KEY = 'kx9vq(2mtz8)lpw4^r7n0b%y6j3h5g1f-d_s=a+q'", "lpw4"),
+        ("password: kX9vQ2,mTz8LpW4", "mTz8LpW4"),
+        ("password: kX9vQ2;mTz8LpW4", "mTz8LpW4"),
+        ("password: KvdlbrnXzmsN", "Kvdlb"),
+        ("<password>qHcoUlkynfSw</password>", "qHcoU"),
+        ("the password is xkqvzjwmpt.", "xkqvz"),
+        ("use password xkqvzjwmpt to log in", "xkqvz"),
+        ("The password is\nrY8DY79tFpJ7", "rY8DY"),
+        ("Password:\n\nrY8DY79tFpJ7", "rY8DY"),
+        ("postgres://app:kX9vQ2#mTz8@db:5432/app", "mTz8"),
+        ("export X=4031148964493078", "40311489"),
+        ("n=4031-1489-6449-3078", "4031-1489"),
+    ] {
+        let redacted = redactor.text(text).text.into_owned();
+        assert!(!redacted.contains(secret) && redacted.contains("[REDACTED"), "{text}\n→ {redacted}");
+    }
+    for text in [
+        "password: getPassword(user)",
+        "password = os.environ[\"DB_PASSWORD\"]",
+        "password: tokens[0]",
+        "password: hunter, then the rest",
+        "{user: ada, password: secret, host: db}",
+        "the password is incorrect",
+        "password: gardening",
+        "order_id=4031148964493078",
+    ] {
+        assert_eq!(redactor.text(text).text, text);
+    }
+}
+
+#[test]
+fn a_token_that_goes_on_in_the_next_line_is_masked_whole() {
+    let redactor = redactor();
+    let (first, second) = (signs(5, WORD, 16), signs(6, WORD, 20));
+    for broken in ["\n", "\r\n", "\\\n", "\n  "] {
+        let text = format!("key: {}{first}{broken}{second} and more", "ghp_");
+        let redacted = redactor.text(&text).text.into_owned();
+        assert!(!redacted.contains(&second) && redacted.ends_with(" and more"), "{text}\n→ {redacted}");
+    }
+    let whole = format!("{}{}", "ghp_", signs(7, WORD, 36));
+    let redacted = redactor.text(&format!("{whole}\nNEXT_LINE=4")).text.into_owned();
+    assert!(redacted.ends_with("]\nNEXT_LINE=4"), "{redacted}");
+    assert!(redactor.text(&format!("bogus{whole}")).text.starts_with("bogus[REDACTED:"));
+}
+
+#[test]
+fn a_key_that_a_search_printed_is_masked() {
+    let lines: String = (0..4).map(|at| format!("keys/id_x:{}:{}\n", at + 2, signs(at, BASE64, 64))).collect();
+    let text =
+        format!("keys/id_x:1:-----BEGIN RSA PRIVATE KEY-----\n{lines}keys/id_x:6:-----END RSA PRIVATE KEY-----\n");
+    let redacted = redactor().text(&text).text.into_owned();
+    assert!(redacted.len() < 200, "{redacted}");
+}
+
+#[test]
 fn the_same_secret_has_the_same_placeholder_and_what_can_be_guessed_has_no_hash() {
     let redactor = redactor();
     let token = format!("{}{}", "ghp_", signs(3, WORD, 36));

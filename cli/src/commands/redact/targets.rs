@@ -94,8 +94,8 @@ pub(super) fn find(
 fn named(name: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<(Vec<Target>, usize), Failure> {
     // Without `.` in the middle.
     let path: PathBuf = ctx.home.cwd.join(name.typed()).components().collect();
-    // A hook names every file of a commit: what looks like a file and is one is no id.
-    let is_path = name.is_path() || (name.typed().contains('.') && path.is_file());
+    // A hook names every file of a commit: what is a file is not the beginning of an id.
+    let is_path = name.is_path() || path.is_file();
     if is_path && path.is_dir() {
         return in_folder(&path, global, ctx);
     }

@@ -304,4 +304,6 @@ pub(super) const KINDS: &[Kind] = &[
         &["kubeadm join --token <a6>.<a16>"],
         &["--token abcdef"],
     ),
+    Kind::token("google-hmac-id", &["GOOG1E"], r"GOOG1E[A-Z0-9]{55}", &["GOOG1E<u55>"], &["GOOG1E"]),
+    Kind::token("openshift-token", &["sha256~"], r"sha256~[A-Za-z0-9_-]{43}", &["--token=sha256~<_43>"], &["sha256~"]),
 ];

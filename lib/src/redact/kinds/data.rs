@@ -136,4 +136,12 @@ pub(super) const KINDS: &[Kind] = &[
     ),
     Kind::token("segment-token", &["sgp_"], r"sgp_[A-Za-z0-9_]{40,}", &["sgp_<w64>"], &["sgp_id"]),
     Kind::token("confluent-key", &["cflt"], r"cflt[A-Za-z0-9+/]{50,}", &["cflt<b60>"], &["cflt"]),
+    Kind {
+        name: "maxmind-key",
+        keywords: &["_mmk"],
+        by: By::Around(48, r"(?<secret>[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk)"),
+        checks: &[],
+        matches: &["key <w6>_<w29>_mmk"],
+        spares: &["x_mmk", "license_mmk"],
+    },
 ];

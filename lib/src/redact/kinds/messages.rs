@@ -77,4 +77,5 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::token("intercom-token", &["dG9r"], r"dG9r[A-Za-z0-9+/]{50,}={0,2}", &["dG9rO<b56>="], &["dG9r"]).random(),
     Kind::token("hubspot-token", &["pat-na", "pat-eu", "pat-ap"], r"pat-(?:na|eu|ap)[0-9]-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", &["pat-na1-<h8>-<h4>-<h4>-<h4>-<h12>"], &["pat-na1-"]),
     Kind::loose("salesforce-token", &["00D"], r"00D[A-Za-z0-9]{12,15}![A-Za-z0-9_.]{60,}", &["00D<w12>!<w96>"], &["00D"]),
+    Kind::token("linkedin-secret", &["WPL_AP"], r"WPL_AP[0-9]\.[A-Za-z0-9]{16}\.[A-Za-z0-9+/]{6,8}={0,2}", &["WPL_AP1.<w16>.<b6>=="], &["WPL_AP1"]),
 ];

@@ -203,4 +203,20 @@ pub(super) const KINDS: &[Kind] = &[
         ],
         spares: &["ssn: 000-12-3456", "SSN 219-09", "phone 219-09-9998", "ssn 666-12-3456", "ssn: 900-12-3456"],
     },
+    Kind::token(
+        "paddle-key",
+        &["pdl_live_apikey_", "pdl_sdbx_apikey_"],
+        r"pdl_(?:live|sdbx)_apikey_[A-Za-z0-9_]{40,70}",
+        &["pdl_live_apikey_<w26>_<w22>_<w3>"],
+        &["pdl_live_apikey_x"],
+    ),
+    Kind::token(
+        "mollie-key",
+        &["live_", "test_"],
+        r"(?:live|test)_[A-Za-z0-9]{30}",
+        &["live_<w30>"],
+        &["live_streaming", "test_connection_of_everything"],
+    )
+    .random(),
+    Kind::token("bitcoin-key", &["xprv"], r"xprv[1-9A-HJ-NP-Za-km-z]{107,108}", &["xprv<d107>"], &["xprv9"]),
 ];

@@ -183,6 +183,26 @@ pub(super) const KINDS: &[Kind] = &[
         ],
     },
     Kind {
+        // Signs that would have to be written as `%23`, `%2F` and `%3F`; before them is more than the number of a port.
+        name: "url-password",
+        keywords: &["://"],
+        by: By::Pattern(
+            r#"://[^\s/?#"'<>:@\\`]{0,64}:(?<secret>[0-9]*[^\s/?#"'<>:@\\`0-9][^\s/?#"'<>:@\\`]{0,64}[/?#][^\s"'<>@\\`]{0,128})@[A-Za-z0-9\[][A-Za-z0-9.\]-]*(?::[0-9]{2,5})?(?:[/?\s"'`,;)]|$)"#,
+        ),
+        checks: &[Check::Mixed, Check::Inside, Check::Guessable],
+        matches: &[
+            "postgres://app:kX9vQ2#mTz8@db:5432/app",
+            "postgres://app:kX9v/Q2mTz8@db:5432/app",
+            "amqp://app:kX9vQ2?mTz8@mq",
+            "redis://:kX9vQ2#mTz8LpW4@cache:6379",
+        ],
+        spares: &[
+            "http://localhost:8080/x?mail=ada4@example.org",
+            "https://host:8443/tide4/@scope",
+            "https://example.org/a:b/c4@d",
+        ],
+    },
+    Kind {
         name: "url-token",
         keywords: &["://"],
         by: By::Pattern(r#"://(?<secret>[A-Za-z0-9_-]{20,255})(?::[^\s/?#"'<>:@\\`]{0,64})?@[A-Za-z0-9]"#),
@@ -248,6 +268,45 @@ pub(super) const KINDS: &[Kind] = &[
         checks: &[Check::NoWord, Check::Guessable, Check::Inside],
         matches: &["docker login -u ada -p hunter2 reg.local", "mongosh -u ada -p tide4x"],
         spares: &["docker login -u ada", "docker login -p $TOKEN"],
+    },
+    Kind {
+        // What is piped or handed to a program that reads a password or a secret.
+        name: "password",
+        keywords: &["echo ", "printf "],
+        by: By::Pattern(
+            r#"(?:echo|printf)\s+(?:-n\s+|-e\s+|%s\s+|'%s'\s+)*[\\"']{0,5}(?<secret>[^\s"'$`<\\|-][^\s"'`\\|]{3,128})[\\"']{0,5}\s*\|\s*[^\n|;&]{0,120}?(?:--password-stdin|sudo\s+-S|\ssecret\s+put\s|\ssecrets?\s+(?:set|create)\s|passwd\s+--stdin|chpasswd)"#,
+        ),
+        checks: &[Check::NoWord, Check::Guessable, Check::Inside],
+        matches: &[
+            "echo tide4moon | docker login -u bob --password-stdin",
+            "echo tide4moon | sudo -S ls",
+            "echo -n 'tide4moon' | wrangler secret put FOO",
+        ],
+        spares: &["echo $PASS | sudo -S ls", "echo done | tee log", "echo password | docker login --password-stdin"],
+    },
+    Kind {
+        name: "password",
+        keywords: &["sudo -S", "lftp ", "twine upload"],
+        by: By::Pattern(
+            r#"(?:sudo -S\s*[^\n|;&]{0,60}?<<<\s*|lftp\s+(?:[^\n|;&]{0,80}?\s)?-u\s+[^\s,]{1,64},|twine upload\s[^\n|;&]{0,120}?-p\s+)[\\"']{0,5}(?<secret>[^\s"'$`<-][^\s"'`\\]{2,128})"#,
+        ),
+        checks: &[Check::NoWord, Check::Guessable, Check::Inside],
+        matches: &["sudo -S <<< tide4moon", "lftp -u ada,tide4moon host", "twine upload -u ada -p tide4moon dist/*"],
+        spares: &["sudo -S ls", "lftp -u ada host", "twine upload dist/*"],
+    },
+    Kind {
+        name: "secret",
+        keywords: &["secret set ", "secrets set ", "kv put "],
+        by: By::Pattern(
+            r#"(?:gh secret set|secret set|fly secrets set|flyctl secrets set|secrets set|vault kv put|kv put)\s+(?:[^\n|;&]{0,100}?(?:-b\s*|--body[ =])|(?:[A-Za-z0-9_/.-]{1,64}\s+)?[A-Za-z0-9_]{1,64}=)[\\"']{0,5}(?<secret>[^\s"'$`<@-][^\s"'`\\]{3,255})"#,
+        ),
+        checks: &[Check::NoWord, Check::Inside],
+        matches: &[
+            "gh secret set FOO -b\"tide4moon\"",
+            "fly secrets set FOO=tide4moon",
+            "vault kv put secret/x foo=tide4moon",
+        ],
+        spares: &["gh secret set FOO < file", "fly secrets set FOO=$FOO", "vault kv put secret/x @data.json"],
     },
     Kind {
         name: "password",
