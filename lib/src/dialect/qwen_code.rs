@@ -12,7 +12,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Dialect, Event, RepeatedId, ResultOrder, ResumeCommand, SessionFacts, Traits};
 use crate::dialect::file_backups;
@@ -22,6 +22,9 @@ use crate::model::home::Home;
 use crate::model::lenient::RawObject;
 use crate::model::record::{Body, TitleSource};
 use line::Line;
+
+/// How `write_file` and `edit` begin their answer if the file did not exist.
+const NEW_FILE: [&str; 2] = ["Successfully created and wrote to new file: ", "Created new file: "];
 
 /// The Qwen Code dialect.
 pub struct QwenCode;
@@ -49,6 +52,16 @@ impl Dialect for QwenCode {
 
     fn file_history(&self, store: &Path, log: &Path) -> Option<PathBuf> {
         file_backups::folder(store, log)
+    }
+
+    fn file_note(&self, text: &str) -> Option<Map<String, Value>> {
+        // It notes an empty content before for a new file, too; only what its tools answer tells them apart.
+        let line: Value =
+            serde_json::from_str(text).ok().filter(|_| NEW_FILE.iter().any(|says| text.contains(says)))?;
+        let parts = line.pointer("/message/parts")?.as_array()?.iter();
+        let mut answers = parts.filter_map(|part| part.pointer("/functionResponse/response/output")?.as_str());
+        let is_new = answers.any(|answer| NEW_FILE.iter().any(|says| answer.starts_with(says)));
+        is_new.then(|| Map::from_iter([("isNewFile".to_owned(), Value::Bool(true))]))
     }
 
     fn traits(&self) -> Traits {

@@ -133,6 +133,12 @@ pub(crate) fn copy_name(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or_default()
 }
 
+/// Whether a recorded path can be that of a copy: a name alone, or a file in a folder for backups.
+fn is_of_backups(name: &str) -> bool {
+    let mut above = name.rsplit(['/', '\\']).skip(1).peekable();
+    above.peek().is_none_or(|folder| *folder == "backups") && above.all(|folder| folder != "..")
+}
+
 /// The places where a session's copies may be.
 pub(crate) struct Backups {
     folders: Vec<PathBuf>,
@@ -182,14 +188,19 @@ impl Backups {
         self.own_blobs.as_deref()
     }
 
-    /// A copy in the file history. The folders in its name are not believed.
+    /// A copy in the file history. The folders in its name are not believed: a home may have moved. One that is not there and was
+    /// never in a folder for backups is refused.
     pub(crate) fn named(&self, name: &str, sha256: Option<String>) -> Result<FileCopy> {
         let file = copy_name(name);
         if matches!(file, "" | "." | "..") || file.contains('\0') {
             return Err(Error::InvalidCopy(name.to_owned()));
         }
         let places = || self.folders.iter().map(|folder| folder.join(file));
-        let path = places().find(|path| regular_file::is_there(path)).or_else(|| places().next());
+        let there = places().find(|path| regular_file::is_there(path));
+        if there.is_none() && !is_of_backups(name) {
+            return Err(Error::InvalidCopy(name.to_owned()));
+        }
+        let path = there.or_else(|| places().next());
         let path = path.ok_or_else(|| Error::NotAFile(PathBuf::from(name)))?;
         Ok(FileCopy { kept: Kept::File(path), sha256 })
     }

@@ -180,9 +180,18 @@ impl<'s> RecordRef<'s> {
 
     /// Whether a fragment of it ends after this byte of the first file.
     pub(crate) fn ends_after(self, offset: u64) -> bool {
+        self.end().is_some_and(|end| end > offset)
+    }
+
+    /// Where its last fragment in the first file ends; `None` if it has none there.
+    pub fn end(self) -> Option<u64> {
         let entries = self.session.derived.tree.entries_of(self.node);
         let places = entries.into_iter().map(|entry| self.session.skeleton.entries[entry as usize].place);
-        places.into_iter().any(|place| place.file == 0 && place.offset + u64::from(place.length) > offset)
+        places
+            .into_iter()
+            .filter(|place| place.file == 0)
+            .map(|place| place.offset + u64::from(place.length))
+            .max()
     }
 
     /// The place of its first fragment.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
 use rusqlite::types::Value as Column;
-use rusqlite::{Connection, OptionalExtension, Transaction, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params_from_iter};
 
 use crate::model::error::{Error, Result};
 use crate::model::host::Host;
@@ -82,7 +82,9 @@ impl Tables {
         let database = |source| Error::Database { path: path.clone(), source };
         let columns = schema::columns(&self.connection, "messages").map_err(database)?;
         let has_parts = !schema::columns(&self.connection, "message_parts").map_err(database)?.is_empty();
-        let transaction = self.connection.transaction().map_err(database)?;
+        // A transaction that reads before it writes fails at once where another one writes; this one waits for it.
+        let transaction =
+            self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
         if let Some(row) = row {
             row.store(&transaction).map_err(database)?;
         }

@@ -102,8 +102,8 @@ impl<'b, 's> Conversation<'b, 's> {
         results.into_iter().all(|call| self.calls.contains_key(&call))
     }
 
-    /// The id of the message at this position.
-    pub(crate) fn id(&self, message: usize) -> String {
+    /// The id of the message at this position, which must exist.
+    pub fn id(&self, message: usize) -> String {
         self.first(message).id().into_owned()
     }
 
@@ -118,7 +118,7 @@ impl<'b, 's> Conversation<'b, 's> {
     }
 
     /// A hash of everything that a message consists of: if it is unchanged, so is the message. No body is read for it.
-    pub(crate) fn made_of(&self, message: usize) -> u64 {
+    pub fn made_of(&self, message: usize) -> u64 {
         let group = &self.groups[message];
         let mut made_of = Xxh3::new();
         made_of.update(&[group.role as u8, group.continues.into()]);
@@ -143,8 +143,13 @@ impl<'b, 's> Conversation<'b, 's> {
 
     /// Reads one message, if there is one at this position.
     pub fn message(&self, at: usize) -> Option<Result<Message>> {
+        self.message_after(at, usize::MAX)
+    }
+
+    /// Reads a message as it was when it had only this many of its records.
+    pub fn message_after(&self, at: usize, records: usize) -> Option<Result<Message>> {
         let group = self.groups.get(at)?;
-        let records: Vec<RecordRef<'s>> = self.records(at).collect();
+        let records: Vec<RecordRef<'s>> = self.records(at).take(records).collect();
         let continued = group.continues.then(|| &self.groups[at - 1]);
         let named = |group: &Group| self.branch.records[group.first].id().into_owned();
         let is_called = |call: &str| self.calls.contains_key(&xxh3_64(call.as_bytes()));

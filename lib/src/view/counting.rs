@@ -19,8 +19,8 @@ mod tests;
 
 pub use elect::{Elected, Reason};
 pub use level::Level;
-pub use stats::{Block, BlockLeft, Stats, StatsQuery, StatsRow, blocks, stats, usage_of};
-pub use trace::{RequestTrace, traces};
+pub use stats::{Block, BlockLeft, Stats, StatsQuery, StatsRow, blocks, stats};
+pub use trace::{RequestTrace, traces, unread_usages};
 
 use serde::{Deserialize, Serialize};
 

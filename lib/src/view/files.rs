@@ -32,7 +32,7 @@ use crate::session::backups::{Backups, COPY_LIMIT_BYTES};
 use crate::session::{RecordRef, Session};
 pub use diff::{kind_change, unified_diff};
 pub(crate) use edit::taken_back;
-pub(crate) use path_history::{Moment, PathHistory, Rebuilt};
+pub(crate) use path_history::{Between, Moment, PathHistory, Rebuilt};
 pub use version::{FileContent, FileVersion, KnownVersion, Unknown};
 
 /// What a session did to the files of its project.
@@ -171,21 +171,53 @@ impl FileHistory {
         session.cwd().map(Path::new).filter(|cwd| cwd.is_absolute()).map(project::of)
     }
 
-    /// Every file that the session changed, by path.
+    /// Every file that the session changed: those of the project by path, then those outside, which undo refuses.
     pub fn rows(&self) -> Vec<FileRow> {
-        let row =
-            |(path, history): (&ProjectPath, &PathHistory)| FileRow { path: path.to_string(), changes: history.rows() };
-        self.paths.iter().map(row).filter(|row| !row.changes.is_empty()).collect()
+        let inside = self.paths.iter().map(|(path, history)| (path.to_string(), history));
+        let outside = self.refused.iter().map(|(path, refused)| (path.clone(), &refused.history));
+        let row = |(path, history): (String, &PathHistory)| FileRow { path, changes: history.rows() };
+        inside.chain(outside).map(row).filter(|row| !row.changes.is_empty()).collect()
     }
 
     /// What was at a path right after a record; `None` if the session did not touch it.
     pub fn version_after(&self, path: &ProjectPath, record: RecordRef<'_>) -> Option<KnownVersion> {
-        Some(self.paths.get(path)?.left_with_copy(Moment::after(record)))
+        let (history, moment) = (self.paths.get(path)?, Moment::after(record));
+        Some(self.or_rebuilt(path, history, moment, history.left_with_copy(moment)))
     }
 
     /// What was at a path before the session; `None` if the session did not touch it.
     pub fn version_at_start(&self, path: &ProjectPath) -> Option<KnownVersion> {
-        Some(self.paths.get(path)?.before(Moment::start()))
+        let (history, moment) = (self.paths.get(path)?, Moment::start());
+        Some(self.or_rebuilt(path, history, moment, history.before(moment)))
+    }
+
+    /// A version that nobody kept, from the edits since then: as an undo rebuilds it.
+    fn or_rebuilt(
+        &self,
+        path: &ProjectPath,
+        history: &PathHistory,
+        moment: Moment,
+        known: KnownVersion,
+    ) -> KnownVersion {
+        let Err(Unknown::NotKept(_)) = &known else { return known };
+        // Without a change since then, nothing proves that the disk has what was there.
+        let is_changed = history.is_changed_since(moment);
+        let on_disk = || regular_file::read(&path.below(&self.root), COPY_LIMIT_BYTES, Links::Refuse).ok();
+        let rebuilt = is_changed.then(|| history.before_edits(moment, on_disk)).flatten();
+        rebuilt.map_or(known, |rebuilt| Ok(rebuilt.version))
+    }
+
+    /// Whether the session changed a file after the first record, and not only after the second. No record is the beginning, and the
+    /// end.
+    pub fn is_changed_between(
+        &self,
+        path: &ProjectPath,
+        from: Option<RecordRef<'_>>,
+        to: Option<RecordRef<'_>>,
+    ) -> bool {
+        let Some(history) = self.paths.get(path) else { return false };
+        let from = from.map_or_else(Moment::start, Moment::after);
+        history.is_changed_between(from, to.map(Moment::after))
     }
 
     /// The content of a version: the copy that was kept, or the file on disk, if that has the recorded hash.
@@ -195,6 +227,12 @@ impl FileHistory {
         };
         let on_disk = regular_file::read(&path.below(&self.root), COPY_LIMIT_BYTES, Links::Refuse).ok();
         Ok(on_disk.filter(|bytes| hash::sha256(bytes) == *sha256))
+    }
+
+    /// The files that had a content of this name at some time, each with the version: the SHA-256 of the bytes, or the name of the
+    /// blob.
+    pub fn named(&self, hash: &str) -> Vec<(&ProjectPath, FileVersion)> {
+        self.paths.iter().filter_map(|(path, history)| Some((path, history.named(hash)?))).collect()
     }
 
     /// Every path that the session changed.

@@ -5,6 +5,7 @@ pub(crate) mod page;
 pub(crate) mod assemble;
 pub mod history;
 pub mod stream;
+pub mod replay;
 pub mod tool_calls;
 pub(crate) mod turns;
 pub mod counting;

@@ -9,13 +9,15 @@
 
 mod call;
 mod chunks;
+mod ended;
 mod following;
 mod growing;
 mod watch;
 
 pub use chunks::Chunks;
+pub use ended::has_ended;
 pub use following::{Following, Moved};
-pub use growing::{Change, Growing, Look};
+pub use growing::{Change, Growing, Look, Refreshed};
 pub use watch::{Interrupter, Wake, Watch, WatchBy};
 
 use hashbrown::HashSet;

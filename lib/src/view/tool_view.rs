@@ -165,6 +165,7 @@ fn is_refusal(error: &str) -> bool {
     ["exec command rejected by user", "patch rejected by user", "rejected by user"]
         .iter()
         .any(|refusal| said.starts_with(refusal))
+        || said.starts_with("exec_command failed for ") && said.contains("Rejected(\"rejected by user\")")
 }
 
 /// `{"todos": [{"content": …, "status": …}]}`, or Codex's `{"plan": [{"step": …, "status": …}]}`.

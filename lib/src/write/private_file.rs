@@ -2,8 +2,9 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::disk::append::make_folders;
+use crate::disk::append::{Appender, make_folders};
 use crate::disk::replace::{self, Durable};
 use crate::disk::{Appended, Disk, OpenLog, Real};
 use crate::model::error::{At, Error, Result};
@@ -20,6 +21,23 @@ pub fn replace_private_file(path: &Path, bytes: &[u8], links: Links, host: &Host
     };
     make_folders(&Real, &path)?;
     replace::replace(&Real, &path, &(host.new_id)(), bytes, Durable::Yes)
+}
+
+/// Appends a line to a log of ours, and creates it with the folders above it: readable by its owner only. Several programs may do so at
+/// once.
+pub fn append_private_line(path: &Path, line: &str) -> Result<()> {
+    let open = || Appender::open(Arc::new(Real), path, Vec::new());
+    let is_kind = |error: &Error, kind| matches!(error, Error::Io { source, .. } if source.kind() == kind);
+    let opened = match open() {
+        Err(error) if is_kind(&error, io::ErrorKind::NotFound) => Appender::create(Arc::new(Real), path, Vec::new()),
+        opened => opened,
+    };
+    let opened = match opened {
+        // Another program has created it meanwhile.
+        Err(error) if is_kind(&error, io::ErrorKind::AlreadyExists) => open(),
+        opened => opened,
+    };
+    opened?.append(format!("{line}\n").as_bytes()).map(drop)
 }
 
 /// A new file that is written piece by piece: readable by its owner only, and it has its name only when it is complete.

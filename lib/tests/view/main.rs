@@ -9,6 +9,7 @@ mod model_views;
 mod oracle;
 mod oracle_codex;
 mod oracle_qwen;
+mod replay;
 mod scale;
 mod stream;
 mod tool_calls;

@@ -626,3 +626,24 @@ fn a_snapshot_says_what_is_not_watched_and_why() {
     let before = place.last_files(&recorder)["large"].before.clone();
     assert_eq!(before, Before::Failed(Some("larger than 16 MiB".to_owned())));
 }
+
+#[test]
+fn of_a_folder_that_is_named_everything_comes_back() {
+    let place = Place::new();
+    for (path, text) in [("d/a", "a one"), ("d/deep/b", "b one"), ("d/same", "same"), ("other", "other one")] {
+        place.write(path, text);
+    }
+    let mut recorder = place.begin();
+    recorder.before_tool(&["d"]).unwrap();
+    place.write("d/a", "a two");
+    fs::remove_dir_all(place.project().join("d/deep")).unwrap();
+    place.write("d/new/c", "c two");
+    place.write("other", "other two");
+    recorder.after_tool().unwrap();
+    let files = place.last_files(&recorder);
+    let before: Vec<_> = files.iter().map(|(path, file)| (path.as_str(), place.content(&file.before))).collect();
+    let text = |text: &str| Some(text.as_bytes().to_vec());
+    assert_eq!(before, [("d/a", text("a one")), ("d/deep/b", text("b one")), ("d/new/c", None)]);
+    let snapshot = place.snapshots(&recorder).pop().unwrap();
+    assert_eq!(snapshot.extra.get("folders"), Some(&serde_json::json!(["d/new"])));
+}

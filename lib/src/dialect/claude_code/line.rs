@@ -113,8 +113,8 @@ impl<'a> Line<'a> {
     fn emit_keys_and_facts(self, kind: Kind, emit: &mut dyn FnMut(Event<'a>)) {
         let costs = self.model_usage.filter(|_| self.name.0.as_deref() == Some("cost-state"));
         for (model, used) in costs.and_then(RawObject::from_raw).iter().flat_map(RawObject::objects_by_key) {
-            if let Some(usd) = used.get::<Amount>("costUSD").0 {
-                emit(Event::CostSoFar { model: Some(model), cost: Cost::from_usd(usd) });
+            if let Some(cost) = used.get::<Amount>("costUSD").0.and_then(Cost::recorded) {
+                emit(Event::CostSoFar { model: Some(model), cost });
             }
         }
         let mut model = None;
@@ -127,7 +127,7 @@ impl<'a> Line<'a> {
                     (None, None) => None,
                     (id, request) => Some(format!("{} {}", id.as_deref().unwrap_or(""), request.unwrap_or_default())),
                 };
-                let cost = self.cost_usd.0.map(Cost::from_usd);
+                let cost = self.cost_usd.0.and_then(Cost::recorded);
                 emit(Event::Usage { request: request.map(Cow::Owned), usage, model: model.clone(), cost });
             }
             if let Some(id) = id {

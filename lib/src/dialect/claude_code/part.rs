@@ -129,10 +129,12 @@ fn result(block: &RawObject<'_>, run: &ToolRun<'_>) -> ToolResult {
     ToolResult { duration_ms, about, ..ToolResult::new(call_id, output, outcome) }
 }
 
-/// Whether the agent's own rules forbade the call: `Permission to use Bash with command … has been denied.`
+/// Whether the agent's own rules forbade the call, or a person did and said why:
+/// `Permission to use Bash with command … has been denied.`, `The user doesn't want to proceed with this tool use. …`
 fn is_denial(text: &str) -> bool {
     let (first, _) = text.split_once('\n').unwrap_or((text, ""));
     text.starts_with("Permission to use ") && first.contains(" has been denied")
+        || text.starts_with("The user doesn't want to proceed with this tool use.")
 }
 
 fn reasoning(block: &RawObject<'_>, key: &str, field: &str) -> Part {

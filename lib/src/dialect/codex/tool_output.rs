@@ -56,6 +56,7 @@ const FAILURES: &[&str] = &[
     "Network access was denied",
     "patch rejected",
     "rejected by user",
+    "tool call error: tool call failed for",
     "unable to locate image",
     "unable to process image",
     "unable to read image",

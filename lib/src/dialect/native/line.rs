@@ -27,7 +27,7 @@ pub(super) struct Line<'a> {
     pub(super) message: ObjectOrText<'a, Message<'a>>,
     pub(super) tool_results: List<RawObject<'a>>,
     pub(super) model: Text<'a>,
-    pub(super) usage: Object<Tokens>,
+    pub(super) usage: Object<Tokens<'a>>,
     pub(super) is_sidechain: Flag,
     pub(super) fragment: Object<RawObject<'a>>,
     pub(super) metadata: Object<RawObject<'a>>,
@@ -95,7 +95,7 @@ impl<'a> Line<'a> {
         }
         if let Some(usage) = self.usage() {
             let model = self.model.clone().some().or_else(|| self.message()?.model.clone().some());
-            let cost = self.usage.0.as_ref().and_then(|tokens| tokens.cost_estimate.0).map(Cost::from_usd);
+            let cost = self.usage.0.as_ref().and_then(Tokens::cost);
             emit(Event::Usage { request: None, usage, model, cost });
         }
         if let Some((text, source)) = self.title() {
@@ -219,12 +219,12 @@ pub(super) struct Message<'a> {
     pub(super) tool_calls: List<RawObject<'a>>,
     pub(super) tool_results: List<RawObject<'a>>,
     /// Where other agents have it.
-    pub(super) usage: Object<Tokens>,
+    pub(super) usage: Object<Tokens<'a>>,
 }
 
 #[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct Tokens {
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
+pub(super) struct Tokens<'a> {
     #[serde(alias = "input_tokens")]
     pub(super) input_tokens: Count,
     #[serde(alias = "output_tokens")]
@@ -236,4 +236,13 @@ pub(super) struct Tokens {
     #[serde(alias = "reasoning_tokens")]
     pub(super) reasoning_tokens: Count,
     pub(super) cost_estimate: Amount,
+    pub(super) currency: Text<'a>,
+}
+
+impl Tokens<'_> {
+    /// The cost, where it is in dollars: nobody knows what another currency was worth that day.
+    pub(super) fn cost(&self) -> Option<Cost> {
+        let is_usd = self.currency.0.as_deref().is_none_or(|currency| currency.eq_ignore_ascii_case("usd"));
+        self.cost_estimate.0.filter(|_| is_usd).and_then(Cost::recorded)
+    }
 }

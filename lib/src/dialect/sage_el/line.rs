@@ -65,7 +65,7 @@ impl<'a> Line<'a> {
         }
         if let Some(usage) = self.usage() {
             let cost = self.usage.0.as_ref().and_then(|tokens| tokens.get::<Amount>("estimated_cost_usd").0);
-            emit(Event::Usage { request: None, usage, model: self.model(), cost: cost.map(Cost::from_usd) });
+            emit(Event::Usage { request: None, usage, model: self.model(), cost: cost.and_then(Cost::recorded) });
         }
         self.emit_keys_and_facts(text, kind, emit);
     }

@@ -32,7 +32,15 @@ pub struct Cost {
 
 const NANOS_PER_USD: f64 = 1e9;
 
+/// A recorded cost of more dollars is not believed: a thousand million tokens at a hundred dollars a million cost as much.
+const ABSURD_USD: f64 = 100_000.0;
+
 impl Cost {
+    /// A cost that an agent recorded; `None` if it cannot be true.
+    pub(crate) fn recorded(usd: f64) -> Option<Cost> {
+        (0.0..=ABSURD_USD).contains(&usd).then(|| Cost::from_usd(usd))
+    }
+
     /// An amount of US dollars. Below zero it is zero.
     pub fn from_usd(usd: f64) -> Cost {
         Cost { nano_usd: (usd * NANOS_PER_USD).round() as u64 }

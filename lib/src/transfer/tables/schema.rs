@@ -4,15 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use crate::model::error::{Error, Result};
 use crate::model::host::Host;
-use crate::model::regular_file::{self, Links};
-use crate::write::replace_private_file;
+use crate::model::regular_file;
+use crate::write::NewFile;
 
-/// How long a writer waits for another one.
-const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// How long a writer waits for others: each stores one session at a time, and a hundred runs may finish together.
+const LOCK_WAIT: Duration = Duration::from_secs(30);
 
 /// The two tables of messages, also for Smithers' own database.
 macro_rules! messages {
@@ -87,29 +87,43 @@ const TOOL_CALLS_INDEX: &str =
 pub(super) fn open(path: &Path, host: &Host) -> Result<Connection> {
     if !regular_file::is_there(path) {
         // SQLite itself would let others read it.
-        replace_private_file(path, b"", Links::Refuse, host)?;
+        match NewFile::create(path, host).and_then(NewFile::finish) {
+            Ok(()) | Err(Error::Exists(_)) => {}
+            Err(error) => return Err(error),
+        }
     }
     let database = |source| Error::Database { path: path.to_path_buf(), source };
-    let connection = connect(path)?;
+    let mut connection = connect(path)?;
+    if steps_left(&connection, path)?.is_empty() {
+        return Ok(connection);
+    }
+    // Another program may take the same steps at the same time: under the lock, only those that are still left.
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
+    let steps = steps_left(&transaction, path)?.concat();
+    if !steps.is_empty() {
+        let version = STEPS.len();
+        let all = format!("{steps} {TOOL_CALLS_INDEX} pragma user_version = {version};");
+        transaction.execute_batch(&all).map_err(database)?;
+    }
+    transaction.commit().map_err(database)?;
+    Ok(connection)
+}
+
+/// The steps that a database of ours has not taken. Another program's is refused.
+fn steps_left(connection: &Connection, path: &Path) -> Result<&'static [&'static str]> {
+    let database = |source| Error::Database { path: path.to_path_buf(), source };
     let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(database);
     let version = number("pragma user_version")?;
     let tables = number("select count(*) from sqlite_schema")?;
     let is_ours = match version {
         0 => tables == 0,
-        _ => !columns(&connection, "messages").map_err(database)?.is_empty(),
+        _ => !columns(connection, "messages").map_err(database)?.is_empty(),
     };
     if !is_ours {
         return Err(Error::NotOurTables(path.to_path_buf()));
     }
     let done = usize::try_from(version).unwrap_or(usize::MAX);
-    let Some(steps) = STEPS.get(done..) else { return Err(Error::NewerTables(path.to_path_buf())) };
-    if !steps.is_empty() {
-        let steps = steps.concat();
-        let version = STEPS.len();
-        let all = format!("begin immediate; {steps} {TOOL_CALLS_INDEX} pragma user_version = {version}; commit;");
-        connection.execute_batch(&all).map_err(database)?;
-    }
-    Ok(connection)
+    STEPS.get(done..).ok_or_else(|| Error::NewerTables(path.to_path_buf()))
 }
 
 /// Opens Smithers' database, and makes the tables of messages that it lacks.
@@ -138,7 +152,8 @@ fn connect(path: &Path) -> Result<Connection> {
         connection.busy_timeout(LOCK_WAIT)?;
         // A schema can contain untrusted code.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-        connection.execute_batch("pragma foreign_keys = on")?;
+        // A row that is replaced by a masked one leaves nothing in the file's free space.
+        connection.execute_batch("pragma foreign_keys = on; pragma secure_delete = on")?;
         Ok(connection)
     });
     opened.map_err(|source| Error::Database { path: path.to_path_buf(), source })

@@ -27,8 +27,8 @@ pub struct Elected {
     pub requests: Vec<Vec<Reason>>,
     /// Of each session, what happened.
     pub events: Vec<Vec<Reason>>,
-    /// The tokens of requests whose occurrences differ: those with the most output, whole.
-    pub tokens: HashMap<u64, [Option<u64>; 5]>,
+    /// Of requests whose occurrences differ, the one with the most output, whole.
+    pub greatest: HashMap<u64, RequestFact>,
     /// The session that a sub-agent's belongs to; its own number for the others.
     pub roots: Vec<u32>,
 }
@@ -49,7 +49,7 @@ impl Elected {
         let mut elected = Elected {
             requests: vec![Vec::new(); sessions.len()],
             events: vec![Vec::new(); sessions.len()],
-            tokens: HashMap::new(),
+            greatest: HashMap::new(),
             roots: (0..sessions.len()).map(|at| root(at, sessions, &by_id)).collect(),
         };
         let count = |facts: fn(&CountedSession) -> usize| sessions.iter().map(facts).sum::<usize>();
@@ -77,12 +77,28 @@ impl Elected {
         elected
     }
 
+    /// A request that counts, with the tokens of its greatest occurrence, and what those cost.
+    pub fn whole(&self, request: &RequestFact) -> RequestFact {
+        let greatest = self.greatest.get(&request.id).unwrap_or(request);
+        let recorded_cost = request.recorded_cost.or(greatest.recorded_cost);
+        RequestFact { tokens: greatest.tokens, recorded_cost, listed_cost: greatest.listed_cost, ..*request }
+    }
+
+    /// The times of the facts of a session but those that it says are copies. Of two sessions that repeat each other without saying so,
+    /// nobody knows which one is the copy.
+    pub(super) fn times_of_its_own(&self, at: usize, session: &CountedSession) -> impl Iterator<Item = Option<i64>> {
+        let is_own = |reason: &Reason| !matches!(reason, Reason::CopyOf(_));
+        let requests = session.counts.requests.iter().map(|request| request.at).zip(&self.requests[at]);
+        let events = session.counts.events.iter().map(|event| event.at).zip(&self.events[at]);
+        requests.chain(events).filter(move |(_, reason)| is_own(reason)).map(|(at, _)| at)
+    }
+
     /// Keeps the whole usage with the greatest output.
     fn keep_greater(&mut self, repeated: &RequestFact, first: &RequestFact) {
-        let known = self.tokens.get(&first.id).unwrap_or(&first.tokens);
+        let known = self.greatest.get(&first.id).unwrap_or(first).tokens;
         let [_, output, ..] = repeated.tokens;
-        if repeated.tokens != *known && output >= known[1] {
-            self.tokens.insert(first.id, repeated.tokens);
+        if repeated.tokens != known && output >= known[1] {
+            self.greatest.insert(first.id, *repeated);
         }
     }
 }

@@ -50,7 +50,7 @@ pub struct StatsRow {
     pub unpriced: u64,
     /// Requests to a model.
     pub requests: u64,
-    /// Sessions; those of sub-agents belong to the session that started them.
+    /// Sessions that are not only copies of others by their own account; those of sub-agents belong to the session that started them.
     pub sessions: u64,
     /// Prompts and answers.
     pub messages: u64,
@@ -118,16 +118,16 @@ pub fn stats(sessions: &[CountedSession], elected: &Elected, query: &StatsQuery<
     let mut counter = Counter::new(query);
     for (at, session) in sessions.iter().enumerate().filter(|(_, session)| session.is_in_scope) {
         let of_session = counter.session(&sessions[elected.roots[at] as usize], session, elected.roots[at]);
-        if session.times().any(|at| query.holds(at)) {
+        if elected.times_of_its_own(at, session).any(|at| query.holds(at)) {
             counter.add_session(&of_session);
         }
         for request in counted(&session.counts.requests, &elected.requests[at]) {
             if !query.holds(request.at) {
                 continue;
             }
-            let usage = usage_of(request, elected);
-            let model = name(&session.counts.models, request.model);
-            let cost = cost_of(request, usage, model, query);
+            let request = elected.whole(request);
+            let (usage, model) = (request.usage(), name(&session.counts.models, request.model));
+            let cost = cost_of(&request, model, query);
             counter.add(&of_session, request.at, model, None, |sums| {
                 sums.requests += 1;
                 sums.usage.add(usage);
@@ -164,28 +164,14 @@ impl StatsQuery<'_> {
     }
 }
 
-impl CountedSession {
-    /// The times of its facts, those that count elsewhere included.
-    fn times(&self) -> impl Iterator<Item = Option<i64>> {
-        let requests = self.counts.requests.iter().map(|request| request.at);
-        requests.chain(self.counts.events.iter().map(|event| event.at))
-    }
-}
-
 /// The facts that count.
 fn counted<'a, T>(facts: &'a [T], reasons: &'a [Reason]) -> impl Iterator<Item = &'a T> {
     facts.iter().zip(reasons).filter(|(_, reason)| **reason == Reason::Counted).map(|(fact, _)| fact)
 }
 
-/// The tokens of a request that counts.
-pub fn usage_of(request: &RequestFact, elected: &Elected) -> Usage {
-    let tokens = elected.tokens.get(&request.id).copied().unwrap_or(request.tokens);
-    RequestFact { tokens, ..*request }.usage()
-}
-
-fn cost_of(request: &RequestFact, usage: Usage, model: Option<&str>, query: &StatsQuery<'_>) -> Option<Cost> {
+fn cost_of(request: &RequestFact, model: Option<&str>, query: &StatsQuery<'_>) -> Option<Cost> {
     let known = request.recorded_cost.or(request.listed_cost);
-    known.or_else(|| (query.price)(model?, usage))
+    known.or_else(|| (query.price)(model?, request.usage()))
 }
 
 fn name(names: &[String], number: Option<u16>) -> Option<&str> {
@@ -205,7 +191,13 @@ struct Counter<'q> {
     names: Names,
     /// The periods of each quarter of an hour: no zone is shifted by less.
     periods: HashMap<i64, [u32; 3]>,
-    rows: HashMap<Key, Sums>,
+    /// Where each row is.
+    places: HashMap<Key, usize>,
+    rows: Vec<(Key, Sums)>,
+    /// The row, the session and the quarter of the fact before: most facts follow one of their own kind.
+    last_row: usize,
+    last_session: u32,
+    last_period: (i64, [u32; 3]),
     total: Sums,
 }
 
@@ -240,7 +232,11 @@ impl<'q> Counter<'q> {
             query,
             names: Names::default(),
             periods: HashMap::new(),
-            rows: HashMap::new(),
+            places: HashMap::new(),
+            rows: Vec::new(),
+            last_row: usize::MAX,
+            last_session: u32::MAX,
+            last_period: (i64::MIN, [0; 3]),
             total: Sums::default(),
         }
     }
@@ -254,7 +250,7 @@ impl<'q> Counter<'q> {
         }
     }
 
-    /// Adds a session, also one that only repeats others: to its row, if that is decided by the session alone, and to the total.
+    /// Adds a session, also one whose facts count elsewhere: to its row, if that is decided by the session alone, and to the total.
     fn add_session(&mut self, session: &OfSession) {
         self.total.sessions.insert(session.root);
         if self.query.by.iter().all(|level| matches!(level, Level::Project | Level::Agent | Level::Session)) {
@@ -289,16 +285,33 @@ impl<'q> Counter<'q> {
                 },
             };
         }
-        let row = self.rows.entry(key).or_default();
+        let is_last = self.rows.get(self.last_row).is_some_and(|(last, _)| *last == key);
+        let at = if is_last { self.last_row } else { self.place(key) };
+        let Some((_, row)) = self.rows.get_mut(at) else { return };
         add(row);
-        row.sessions.insert(session.root);
+        if !is_last || self.last_session != session.root {
+            row.sessions.insert(session.root);
+        }
+        (self.last_row, self.last_session) = (at, session.root);
+    }
+
+    /// Where the row with this key is; it is added if there is none.
+    fn place(&mut self, key: Key) -> usize {
+        *self.places.entry(key).or_insert_with(|| {
+            self.rows.push((key, Sums::default()));
+            self.rows.len() - 1
+        })
     }
 
     /// The day, week and month of an instant.
     fn period(&mut self, at: Option<i64>) -> [u32; 3] {
         let Some(at) = at else { return [0; 3] };
         let quarter = at.div_euclid(QUARTER_MICROS);
+        if self.last_period.0 == quarter {
+            return self.last_period.1;
+        }
         if let Some(known) = self.periods.get(&quarter) {
+            self.last_period = (quarter, *known);
             return *known;
         }
         let at = Timestamp::from_microsecond(quarter.saturating_mul(QUARTER_MICROS)).ok();
@@ -326,7 +339,6 @@ impl<'q> Counter<'q> {
                 *weight = weight.saturating_add(sums.weight());
             }
         }
-        let mut rows: Vec<(Key, Sums)> = rows.into_iter().collect();
         rows.sort_by(|(a, _), (b, _)| {
             let compared = (0..levels).map(|level| {
                 let weight = |key: &Key| weights.get(&(level, prefix(key, level))).copied().unwrap_or(0);
@@ -465,9 +477,9 @@ pub fn blocks(sessions: &[CountedSession], elected: &Elected, query: &StatsQuery
     let mut requests: Vec<(i64, Usage, Option<Cost>)> = Vec::new();
     for (at, session) in sessions.iter().enumerate().filter(|(_, session)| session.is_in_scope) {
         for request in counted(&session.counts.requests, &elected.requests[at]) {
-            let usage = usage_of(request, elected);
-            let cost = cost_of(request, usage, name(&session.counts.models, request.model), query);
-            requests.extend(request.at.filter(|at| query.holds(Some(*at))).map(|at| (at, usage, cost)));
+            let request = elected.whole(request);
+            let cost = cost_of(&request, name(&session.counts.models, request.model), query);
+            requests.extend(request.at.filter(|at| query.holds(Some(*at))).map(|at| (at, request.usage(), cost)));
         }
     }
     requests.sort_by_key(|(at, ..)| *at);

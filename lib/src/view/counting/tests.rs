@@ -129,6 +129,11 @@ fn the_whole_usage_with_the_greatest_output_counts_across_files() {
     let late = [prompt("08:00:00", "Hi"), answer("08:00:01", "1", text("Hello"), tokens(20))];
     let sessions = [claude("a", &early), claude("b", &late)];
     check(&sessions, json!({"usage": {"input": 10, "output": 20, "cacheRead": 30}, "requests": 1}));
+    // The cost is that of the tokens that count.
+    let [mut early, mut late] = sessions;
+    early.counts.requests[0].listed_cost = Some(Cost::from_usd(0.5));
+    late.counts.requests[0].listed_cost = Some(Cost::from_usd(2.0));
+    check(&[early, late], json!({"costUsd": 2.0}));
 }
 
 #[test]
@@ -146,7 +151,7 @@ fn a_marked_copy_counts_in_its_origin_only_while_that_is_there() {
         })
         .collect();
     let sessions = [claude("a", &marked), claude("z", &turn())];
-    check(&sessions, json!({"requests": 3, "turns": 1, "toolCalls": 2, "sessions": 2}));
+    check(&sessions, json!({"requests": 3, "turns": 1, "toolCalls": 2, "sessions": 1}));
     check(&sessions[..1], json!({"turns": 1, "toolCalls": 2}));
 }
 

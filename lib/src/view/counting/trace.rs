@@ -1,10 +1,11 @@
 //! Where the number of a request comes from: its file, its lines, its names, and what of its usage was not believed.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::{ABSURD_TOKENS, RequestFact, SessionCounts};
 use crate::model::error::Result;
+use crate::model::record::{Cost, Kind};
 use crate::session::tree::NodeIx;
 use crate::session::{RecordRef, Session};
 
@@ -21,7 +22,7 @@ pub struct RequestTrace {
     pub message_id: Option<String>,
     /// The id of the request, where the agent writes it.
     pub request_id: Option<String>,
-    /// Counts that are not believed, as they are written.
+    /// Counts and costs that are not believed, as they are written.
     pub ignored: Vec<(String, String)>,
 }
 
@@ -34,10 +35,34 @@ const USAGES: [&[&str]; 5] = [
     &["payload", "usage"],
 ];
 
+/// Where a cost is, from the record's JSON, and beside it the currency.
+const COSTS: [&[&str]; 3] = [&["costUSD"], &["usage", "costEstimate"], &["usage", "estimated_cost_usd"]];
+const CURRENCY: &[&str] = &["usage", "currency"];
+
 /// Where the requests of a session are written, in the order of its counts.
 pub fn traces(session: &Session, counts: &SessionCounts) -> Result<Vec<RequestTrace>> {
     let lines = lines_by_name(session);
     counts.requests.iter().map(|request| trace(session, request, &lines)).collect()
+}
+
+/// Answers whose usage is not even an object: they count as no request. Each with its time.
+pub fn unread_usages(session: &Session, counts: &SessionCounts) -> Result<Vec<(Option<i64>, RequestTrace)>> {
+    let counted: HashSet<u32> = counts.requests.iter().map(|request| request.record).collect();
+    let is_other = |record: &RecordRef<'_>| {
+        record.kind() == Kind::Assistant && !record.is_inherited() && !counted.contains(&(record.order() as u32))
+    };
+    let mut unread = Vec::new();
+    for record in session.records().filter(is_other) {
+        let line = record.place().line;
+        let json = line_of(record, line)?;
+        let is_wrong = |usage: &&Value| !usage.is_object() && !usage.is_null();
+        if let Some(usage) = USAGES.iter().filter_map(|path| field(&json, path)).find(is_wrong) {
+            let mut trace = of_record(session, record, &json, vec![line]);
+            trace.ignored = vec![("usage".to_owned(), written(usage))];
+            unread.push((record.at().map(|at| at.as_microsecond()), trace));
+        }
+    }
+    Ok(unread)
 }
 
 /// The lines of each request that has a name.
@@ -61,15 +86,21 @@ fn trace(session: &Session, request: &RequestFact, lines: &HashMap<u64, Vec<u32>
         });
     };
     let json = line_of(record, request.line)?;
-    let text = |path: &[&str]| field(&json, path).and_then(Value::as_str).map(|text| session.shown(text));
-    Ok(RequestTrace {
+    let counts = USAGES.iter().filter_map(|path| field(&json, path)).flat_map(ignored_counts);
+    let ignored = counts.chain(ignored_costs(&json)).collect();
+    Ok(RequestTrace { ignored, ..of_record(session, record, &json, lines) })
+}
+
+fn of_record(session: &Session, record: RecordRef<'_>, json: &Value, lines: Vec<u32>) -> RequestTrace {
+    let text = |path: &[&str]| field(json, path).and_then(Value::as_str).map(|text| session.shown(text));
+    RequestTrace {
         path: session.shown(&record.file().to_string_lossy()),
         lines,
         record: Some(record.id().into_owned()),
         message_id: text(&["message", "id"]).or_else(|| text(&["payload", "response_id"])),
         request_id: text(&["requestId"]).or_else(|| text(&["payload", "turn_id"])),
-        ignored: USAGES.iter().filter_map(|path| field(&json, path)).flat_map(ignored).collect(),
-    })
+        ignored: Vec::new(),
+    }
 }
 
 /// The JSON of the fragment of a record that is on this line, or of its last one.
@@ -85,10 +116,30 @@ fn field<'v>(json: &'v Value, path: &[&str]) -> Option<&'v Value> {
 }
 
 /// The counts of a usage that cannot be true.
-fn ignored(usage: &Value) -> Vec<(String, String)> {
+fn ignored_counts(usage: &Value) -> Vec<(String, String)> {
     let fields = usage.as_object().into_iter().flatten();
     let is_count = |name: &str| name.ends_with("tokens") || name.ends_with("TokenCount");
-    let is_believed = |value: &Value| value.is_null() || value.as_u64().is_some_and(|count| count <= ABSURD_TOKENS);
+    let is_whole = |number: f64| number.fract() == 0.0 && (0.0..=ABSURD_TOKENS as f64).contains(&number);
+    let is_believed = |value: &Value| value.is_null() || value.as_f64().is_some_and(is_whole);
     let wrong = fields.filter(|(name, value)| is_count(name) && !is_believed(value));
-    wrong.map(|(name, value)| (name.clone(), value.to_string().chars().take(40).collect())).collect()
+    wrong.map(|(name, value)| (name.clone(), written(value))).collect()
+}
+
+/// The costs that cannot be true, or are not in dollars.
+fn ignored_costs(json: &Value) -> Vec<(String, String)> {
+    let currency = field(json, CURRENCY).and_then(Value::as_str).filter(|name| !name.eq_ignore_ascii_case("usd"));
+    let of_path = |path: &&[&str]| {
+        let (cost, name) = (field(json, path).filter(|cost| !cost.is_null())?, path.last()?);
+        match (currency.filter(|_| path.len() > 1), cost.as_f64().and_then(Cost::recorded)) {
+            (Some(currency), _) => Some(((*name).to_owned(), format!("{} {currency}", written(cost)))),
+            (None, None) => Some(((*name).to_owned(), written(cost))),
+            (None, Some(_)) => None,
+        }
+    };
+    COSTS.iter().filter_map(of_path).collect()
+}
+
+/// A value as it is written, or its beginning.
+fn written(value: &Value) -> String {
+    value.to_string().chars().take(40).collect()
 }

@@ -11,7 +11,7 @@ use super::edit::{self, FileEdit};
 use super::path_history::{Fact, Moment, PathHistory, Phase, What};
 use super::version::{FileContent, FileVersion, KnownVersion, Unknown};
 use super::{FileHistory, FolderChange, JournalEntry, Refused, RestoreEvent};
-use crate::model::error::Result;
+use crate::model::error::{Error, Result};
 use crate::model::message::{Part, ToolState};
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{
@@ -48,6 +48,7 @@ pub(super) fn history(
         history,
         calls: Vec::new(),
         open_calls: HashMap::new(),
+        only_tools: HashMap::new(),
         last_calls: HashMap::new(),
         prompts: HashMap::new(),
         snapshotted: HashSet::new(),
@@ -100,6 +101,8 @@ struct Collector<'a> {
     calls: Vec<Call>,
     /// The last call of each id that has no result.
     open_calls: HashMap<String, usize>,
+    /// The tool of each message that called one only, by its place; `None` if it called several.
+    only_tools: HashMap<usize, Option<String>>,
     /// The last call of each id.
     last_calls: HashMap<String, usize>,
     /// The message of each prompt that has a name of its own (Qwen Code).
@@ -269,7 +272,11 @@ impl Collector<'_> {
                     return Err(Unknown::Failed("two files share one copy".to_owned()));
                 }
                 let copy = self.backups.named(name, hash.clone());
-                copy.map_err(|error| Unknown::Failed(error.to_string())).and_then(copied)
+                let unknown = |error| match error {
+                    Error::InvalidCopy(_) => Unknown::Outside,
+                    error => Unknown::Failed(error.to_string()),
+                };
+                copy.map_err(unknown).and_then(copied)
             }
             Before::Blob { id, hash } => match self.backups.blobs() {
                 Some(folder) => copied(FileCopy::blob(folder, id, hash.clone())),
@@ -338,6 +345,8 @@ impl Collector<'_> {
 
     fn content(&mut self, record: RecordRef<'_>, content: &Content) {
         for (at, call) in content.parts.iter().filter_map(Part::as_call).enumerate() {
+            let only = self.only_tools.entry(record.order());
+            only.and_modify(|only| *only = None).or_insert_with(|| Some(call.name.clone()));
             // Most calls change nothing that can be seen.
             let Some(input) = call.input().filter(|input| !edit::of_call(input, None).is_empty()) else { continue };
             let end = match &call.state {
@@ -380,6 +389,10 @@ impl Collector<'_> {
             if call.end != End::Failed {
                 edit::of_call(&call.input, call.note.as_ref()).into_iter().for_each(|edit| self.edit(&call, edit));
             }
+        }
+        let only_tools = std::mem::take(&mut self.only_tools);
+        for path in std::mem::take(&mut self.snapshotted) {
+            self.file(&path).name_only_tools(&only_tools);
         }
         for (fact, path, target) in std::mem::take(&mut self.old_restores) {
             let history = self.file(&Named::Inside(path));

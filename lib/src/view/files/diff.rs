@@ -9,6 +9,9 @@ pub fn unified_diff(path: &str, before: Option<&str>, after: Option<&str>) -> Op
         return None;
     }
     let diff = similar::TextDiff::configure().timeout(std::time::Duration::from_secs(1)).diff_lines(old, new);
+    // A name with a line end in it would be a line of the diff.
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    let path: String = path.chars().map(escaped).collect();
     let name = |side: &str, text: Option<&str>| text.map_or("/dev/null".to_owned(), |_| format!("{side}/{path}"));
     let (from, to) = (name("a", before), name("b", after));
     // A file that is empty has no lines that could tell that it comes or goes.
@@ -53,5 +56,6 @@ mod tests {
         ] {
             assert_eq!(unified_diff("f", before, after).as_deref(), expected, "{before:?} {after:?}");
         }
+        assert_eq!(unified_diff("a\n+b", None, Some("")).as_deref(), Some("--- /dev/null\n+++ b/a\\n+b\n"));
     }
 }

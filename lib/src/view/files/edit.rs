@@ -94,7 +94,8 @@ impl Way {
             }
         };
         let is_proved = self.apply(Some(before.as_bytes()))?.as_deref() == Some(content);
-        is_proved.then(|| before.into_bytes())
+        // Where nothing is left, nobody knows whether the file was empty or not there.
+        (is_proved && !before.is_empty()).then(|| before.into_bytes())
     }
 }
 
@@ -226,13 +227,14 @@ impl FileEdit {
     fn read_note(&mut self, note: &Map<String, Value>) {
         let shown = note.get("resultDisplay").and_then(Value::as_object).unwrap_or(note);
         let string = |key: &str| shown.get(key).and_then(Value::as_str);
-        let is_new = string("type") == Some("create") || shown.get("isNewFile") == Some(&Value::Bool(true));
+        let says_new = [shown, note].iter().any(|fields| fields.get("isNewFile") == Some(&Value::Bool(true)));
+        let is_new = string("type") == Some("create") || says_new;
         self.before = match (shown.get("originalFile").or_else(|| shown.get("originalContent")), is_new) {
             (Some(Value::String(text)), false) if !(text.is_empty() && shown.contains_key("newContent")) => {
                 Some(Some(text.as_str().into()))
             }
             (_, true) => Some(None),
-            // Qwen Code notes an empty text for a new file and for an empty one.
+            // Qwen Code notes an empty text for a new file and for an empty one; what its tool says tells which.
             _ => None,
         };
         self.after = string("newContent").map(Into::into);
@@ -309,6 +311,19 @@ mod tests {
         let note = json!({"structuredPatch": [{"oldStart": 1, "oldLines": 3, "newStart": 1, "newLines": 2,
             "lines": [" one", "-two", " three"]}]});
         assert_eq!(check(edit, note, "one\ntwo\nthree\n"), both("one\nthree\n", Some("one\ntwo\nthree\n")));
+    }
+
+    #[test]
+    fn a_difference_from_nothing_does_not_tell_an_empty_file_from_none() {
+        let write = json!({"file_path": "a", "content": "one\n"});
+        let note = json!({"resultDisplay": {"originalContent": "", "newContent": "one\n",
+            "fileDiff": "--- a\tOriginal\n+++ a\tWritten\n@@ -0,0 +1,1 @@\n+one\n"}});
+        assert_eq!(check(write.clone(), note.clone(), ""), both("one\n", None));
+        let mut noted = note;
+        for (is_new, before) in [(None, None), (Some(true), Some(None))] {
+            noted["isNewFile"] = is_new.into();
+            assert_eq!(of_call(&write, noted.as_object())[0].before, before, "{is_new:?}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use jiff::Timestamp;
 
 use super::edit::Edit;
@@ -113,6 +114,15 @@ pub(crate) struct Rebuilt {
     pub(crate) leads_to_disk: bool,
 }
 
+/// Who changed a file between two changes of the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Between {
+    /// Somebody else did.
+    Somebody,
+    /// What was there cannot be read: nobody knows.
+    Unknown,
+}
+
 /// How calls without a result count.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum OpenCalls {
@@ -202,6 +212,26 @@ impl PathHistory {
         }
     }
 
+    /// The version whose content has this name: the SHA-256 of its bytes, or the name of its blob.
+    pub(super) fn named(&self, hash: &str) -> Option<FileVersion> {
+        let is_it = |version: &FileVersion| {
+            version.copy().is_some_and(|copy| copy.blob_id() == Some(hash))
+                || measured(version).1.as_deref() == Some(hash)
+        };
+        let stated = self.facts.iter().filter_map(|fact| match &fact.what {
+            What::Was(Ok(known)) => Some(known.clone()),
+            _ => None,
+        });
+        let followed = (1..=self.facts.len()).filter_map(|at| match self.facts[at - 1].what {
+            What::Edited { .. } => self.state_after(at, OpenCalls::Happened).ok(),
+            What::Was(_) | What::Changed => None,
+        });
+        // One with a copy is worth more than one of which only the hash is known.
+        let mut found: Vec<FileVersion> = stated.chain(followed).filter(is_it).collect();
+        let with_copy = found.iter().position(|version| version.copy().is_some()).unwrap_or(0);
+        (with_copy < found.len()).then(|| found.swap_remove(with_copy))
+    }
+
     /// Whether a restore found something else than what was there at an earlier moment.
     pub(crate) fn is_other_at(&self, restore: &RestoreEvent, earlier: Moment) -> bool {
         if !self.is_changed_by(&restore.id) {
@@ -213,14 +243,19 @@ impl PathHistory {
         }
     }
 
-    /// Whether somebody else changed the file between two changes of the session since a moment.
-    pub(crate) fn is_changed_by_others_since(&self, moment: Moment) -> bool {
+    /// Who changed the file between two changes of the session since a moment; `None` if nobody did.
+    pub(crate) fn changed_by_others_since(&self, moment: Moment) -> Option<Between> {
         let mut left: Option<FileVersion> = None;
+        let mut found = None;
         for fact in &self.facts[self.facts.partition_point(|fact| fact.moment < moment)..] {
             if let (Some(left), What::Was(Ok(now))) = (&left, &fact.what)
                 && !same(left, now)
             {
-                return true;
+                let is_readable = |version: &FileVersion| version.copy().is_none() || measured(version).1.is_some();
+                match is_readable(left) && is_readable(now) {
+                    true => return Some(Between::Somebody),
+                    false => found = Some(Between::Unknown),
+                }
             }
             left = match &fact.what {
                 What::Was(version) => version.as_ref().ok().cloned(),
@@ -228,7 +263,7 @@ impl PathHistory {
                 What::Changed => None,
             };
         }
-        false
+        found
     }
 
     /// Notes which tool made the change that a snapshot of this message tells of.
@@ -237,6 +272,13 @@ impl PathHistory {
         let here = self.facts[first..].iter_mut().take_while(|fact| fact.moment.message == message);
         let is_its = |fact: &&mut Fact| fact.tool.is_none() && !fact.is_restore;
         here.filter(is_its).for_each(|fact| fact.tool = Some(tool.to_owned()));
+    }
+
+    /// The same where a message has only one call: `calls` has its tool, by the place of the message.
+    pub(super) fn name_only_tools(&mut self, calls: &HashMap<usize, Option<String>>) {
+        for fact in self.facts.iter_mut().filter(|fact| fact.tool.is_none() && !fact.is_restore) {
+            fact.tool = calls.get(&fact.moment.message).cloned().flatten();
+        }
     }
 
     /// The same, if nothing else says so, with the edits since taken back: from the next content that is known, which an earlier
@@ -301,7 +343,13 @@ impl PathHistory {
 
     /// Whether the session changed the file at or after a moment.
     pub(crate) fn is_changed_since(&self, moment: Moment) -> bool {
-        let since = &self.facts[self.facts.partition_point(|fact| fact.moment < moment)..];
+        self.is_changed_between(moment, None)
+    }
+
+    /// The same, before another moment.
+    pub(super) fn is_changed_between(&self, moment: Moment, until: Option<Moment>) -> bool {
+        let end = until.map_or(self.facts.len(), |until| self.facts.partition_point(|fact| fact.moment < until));
+        let since = self.facts.get(self.facts.partition_point(|fact| fact.moment < moment)..end).unwrap_or_default();
         let mut was = None;
         since.iter().any(|fact| match &fact.what {
             What::Edited { .. } | What::Changed => true,

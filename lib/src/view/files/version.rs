@@ -49,6 +49,8 @@ pub enum Unknown {
     NotKept(&'static str),
     /// The agent tried to keep it, or the copy is not usable.
     Failed(String),
+    /// The record names a copy that is not in the session's own places.
+    Outside,
     /// There is a copy, and the agent noted another content of the same moment: nobody knows which one is true.
     Contradicted,
 }
@@ -59,6 +61,7 @@ impl Unknown {
         match self {
             Unknown::NotKept(why) => why,
             Unknown::Failed(why) => why,
+            Unknown::Outside => "the copy that is recorded is outside the session's own places",
             Unknown::Contradicted => "the copy is not what the agent saw before its edit",
         }
     }
@@ -94,6 +97,11 @@ impl FileVersion {
         let mut bytes = Vec::new();
         copy.copy_to(&mut bytes)?;
         Ok(Some(bytes))
+    }
+
+    /// The same, if it is not larger than this; else an error.
+    pub fn bytes_up_to(&self, limit_bytes: usize) -> error::Result<Option<Vec<u8>>> {
+        self.copy().map(|copy| copy.read(limit_bytes).map(|bytes| bytes.to_vec())).transpose()
     }
 
     /// Whether its content follows from edits.

@@ -19,6 +19,9 @@ const CHUNK_BYTES: u64 = 1024 * 1024;
 /// Bytes before the end that must still be the same: a file that was cut and has grown again is another one.
 const SEAM_BYTES: u64 = 512;
 
+/// How often a file that is changed all the time is read: one that is only appended to may be taken as it was read last.
+const READS: usize = 3;
+
 /// How many messages a window holds at least, so that late results find their calls.
 const WINDOW_MESSAGES: usize = 8;
 
@@ -60,6 +63,17 @@ pub struct Look {
     pub change: Option<Change>,
     /// What changed in the messages.
     pub updates: Vec<Update>,
+}
+
+/// What a look at the file alone found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refreshed {
+    /// Nothing is new.
+    Unchanged,
+    /// The file does not exist (any more).
+    Gone,
+    /// It was read; it may not only have grown.
+    Changed(Option<Change>),
 }
 
 /// What can happen to a file besides growing.
@@ -110,6 +124,32 @@ impl Growing {
 
     /// Looks at the file, and returns what changed since the last look.
     pub fn look(&mut self, reading: &ReadOptions<'_>) -> Result<Look> {
+        let change = match self.refresh(reading)? {
+            Refreshed::Unchanged => return Ok(Look { change: None, updates: Vec::new() }),
+            Refreshed::Gone => return Ok(Look { change: Some(Change::Gone), updates: Vec::new() }),
+            Refreshed::Changed(change) => change,
+        };
+        let Some(open) = &mut self.open else { return Ok(Look { change, updates: Vec::new() }) };
+        match open.follower.updates(reading) {
+            Ok(updates) => Ok(Look { change, updates }),
+            // It was rewritten between two reads: the next look reads it again.
+            Err(Error::Changed(_)) => {
+                self.doubt();
+                Ok(Look { change, updates: Vec::new() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads all of the file at the next look: what was read of it is not what it holds.
+    pub fn doubt(&mut self) {
+        if let Some(open) = &mut self.open {
+            (open.grows, open.stamp.length) = (false, u64::MAX);
+        }
+    }
+
+    /// Reads what was appended, or all of a file that is another one. [`Growing::session`] is then the session as it is now.
+    pub fn refresh(&mut self, reading: &ReadOptions<'_>) -> Result<Refreshed> {
         let change = match (stamp(&self.source), self.open.take()) {
             (Err(error), before) => {
                 self.open = before;
@@ -120,9 +160,9 @@ impl Growing {
                 self.read_anew(None, stamp, reading)?;
                 self.gone.then_some(Change::Appeared)
             }
-            (Ok(stamp), Some(open)) if stamp == open.stamp && !self.gone => {
+            (Ok(stamp), Some(open)) if stamp == open.stamp && !self.gone && open.has_its_seam() => {
                 self.open = Some(open);
-                return Ok(Look { change: None, updates: Vec::new() });
+                return Ok(Refreshed::Unchanged);
             }
             (Ok(stamp), Some(mut open)) => match open.catch_up(stamp, reading) {
                 Ok(None) => {
@@ -147,16 +187,12 @@ impl Growing {
             },
         };
         self.gone = false;
-        let Some(open) = &mut self.open else { return Ok(Look { change, updates: Vec::new() }) };
-        match open.follower.updates(reading) {
-            Ok(updates) => Ok(Look { change, updates }),
-            // It was rewritten between two reads: the next look reads it again.
-            Err(Error::Changed(_)) => {
-                (open.grows, open.stamp.length) = (false, u64::MAX);
-                Ok(Look { change, updates: Vec::new() })
-            }
-            Err(error) => Err(error),
-        }
+        Ok(Refreshed::Changed(change))
+    }
+
+    /// How much of the file was read, if it is one that is appended to: every change of another one means reading all of it.
+    pub fn offset(&self) -> Option<u64> {
+        self.open.as_ref().filter(|open| open.grows).map(|open| open.follower.session.read_bytes())
     }
 
     /// Detects the dialect again, and returns whether it changed.
@@ -174,17 +210,40 @@ impl Growing {
     }
 
     /// A missing file is reported once; every other problem is an error.
-    fn missing(&mut self, error: Error) -> Result<Look> {
+    fn missing(&mut self, error: Error) -> Result<Refreshed> {
         match &error {
             Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
-                let change = (!std::mem::replace(&mut self.gone, true)).then_some(Change::Gone);
-                Ok(Look { change, updates: Vec::new() })
+                let is_known = std::mem::replace(&mut self.gone, true);
+                Ok(if is_known { Refreshed::Unchanged } else { Refreshed::Gone })
             }
             _ => Err(error),
         }
     }
 
+    /// Reads the file, and again if it was changed meanwhile: half of it may have been cut off and written anew.
     fn read_anew(&mut self, follower: Option<Follower>, stamp: Stamp, reading: &ReadOptions<'_>) -> Result<()> {
+        let (mut follower, mut before) = (follower, stamp);
+        for reads_left in (0..READS).rev() {
+            let tail = Tail::of(&self.source, before.length);
+            self.read_once(follower.take(), before, reading)?;
+            let Ok(now) = self::stamp(&self.source) else { break };
+            let is_longer_at_most =
+                now.file == before.file && now.length >= before.length && Tail::of(&self.source, before.length) == tail;
+            if now == before && is_longer_at_most {
+                break;
+            }
+            if reads_left == 0 {
+                if !is_longer_at_most {
+                    self.doubt();
+                }
+                break;
+            }
+            (follower, before) = (self.open.take().map(|open| open.follower), now);
+        }
+        Ok(())
+    }
+
+    fn read_once(&mut self, follower: Option<Follower>, stamp: Stamp, reading: &ReadOptions<'_>) -> Result<()> {
         let session = match self.begin {
             Begin::Everything => Session::open(&self.source, reading),
             Begin::Last(messages) => page(&self.source, messages, reading),
@@ -209,11 +268,25 @@ impl Growing {
     }
 }
 
+/// The bytes before a place of a file, if they can be read: its clock may be too slow to show that they are others now.
+#[derive(PartialEq, Eq)]
+struct Tail(Option<Vec<u8>>);
+
+impl Tail {
+    fn of(source: &Source, end: u64) -> Tail {
+        let from = end.saturating_sub(SEAM_BYTES);
+        let is_of_lines = matches!(source.layout.format, Format::Lines);
+        Tail(
+            is_of_lines
+                .then(|| open_file(&source.path).and_then(|file| file.read_at(from, end - from)).ok())
+                .flatten(),
+        )
+    }
+}
+
 impl Open {
     fn new(follower: Follower, stamp: Stamp) -> Result<Open> {
-        let session = &follower.session;
-        let on_disk = session.files.0.first().is_some_and(|file| matches!(file.contents, Contents::Disk(_)));
-        let grows = on_disk && matches!(session.source.layout.format, Format::Lines);
+        let grows = follower.session.appended_offset().is_some();
         let mut open = Open { follower, grows, seam: Vec::new(), stamp };
         open.remember_seam()?;
         Ok(open)
@@ -247,11 +320,10 @@ impl Open {
         if stamp.file != self.stamp.file {
             return Ok(Some(Change::Replaced));
         }
-        let Some(file) = self.follower.session.files.0.first() else { return Ok(Some(Change::Rewritten)) };
-        let seam = file.read_at(taken.saturating_sub(self.seam.len() as u64), self.seam.len() as u64)?;
-        if stamp.length < taken || seam != self.seam {
+        if stamp.length < taken || !self.has_its_seam() {
             return Ok(Some(Change::Rewritten));
         }
+        let mut tail = self.seam.clone();
         loop {
             let taken = self.follower.session.read_bytes();
             let Some(file) = self.follower.session.files.0.first() else { break };
@@ -260,11 +332,36 @@ impl Open {
                 break;
             }
             self.follower.push(&bytes, reading);
+            tail.extend_from_slice(&bytes);
+            tail.drain(..tail.len().saturating_sub(SEAM_BYTES as usize));
+        }
+        // It may have been cut and have grown again while it was read.
+        if !self.is_seam(taken) {
+            return Ok(Some(Change::Rewritten));
         }
         // As it was seen before the bytes were read: what changes now is noticed at the next look.
         self.stamp = Stamp { length: self.follower.session.read_bytes(), ..stamp };
-        self.remember_seam()?;
+        self.seam = tail;
         Ok(None)
+    }
+
+    /// Whether the last bytes that were read are still there: a file can be cut and grow again between two ticks of its clock.
+    fn has_its_seam(&self) -> bool {
+        self.is_seam(self.follower.session.read_bytes())
+    }
+
+    /// Whether the seam stands before this place.
+    fn is_seam(&self, end: u64) -> bool {
+        let (Some(file), length) = (self.follower.session.files.0.first(), self.seam.len() as u64) else { return true };
+        !self.grows || file.read_at(end.saturating_sub(length), length).is_ok_and(|seam| seam == self.seam)
+    }
+}
+
+impl Session {
+    /// How much of its file was read, if that is one that is appended to.
+    pub fn appended_offset(&self) -> Option<u64> {
+        let on_disk = self.files.0.first().is_some_and(|file| matches!(file.contents, Contents::Disk(_)));
+        (on_disk && matches!(self.source.layout.format, Format::Lines)).then(|| self.read_bytes())
     }
 }
 

@@ -83,26 +83,32 @@ impl Watch {
         self.add(folder, RecursiveMode::NonRecursive);
     }
 
-    /// Watches everything below a folder. One that does not exist is ignored: call again later.
-    pub fn folder(&mut self, path: &Path) {
-        self.add(path, RecursiveMode::Recursive);
+    /// Watches everything below a folder. One that does not exist is ignored: call again later. Returns whether it is watched only
+    /// from now on: what is in it may be new.
+    pub fn folder(&mut self, path: &Path) -> bool {
+        self.add(path, RecursiveMode::Recursive)
     }
 
-    fn add(&mut self, path: &Path, mode: RecursiveMode) {
+    fn add(&mut self, path: &Path, mode: RecursiveMode) -> bool {
         if self.watched.contains(path) || !path.is_dir() {
-            return;
+            return false;
         }
         match self.watcher.as_mut().map(|watcher| watcher.watch(path, mode)) {
-            Some(Ok(())) => _ = self.watched.insert(path.to_owned()),
+            Some(Ok(())) => return self.watched.insert(path.to_owned()),
             // There are more folders than the system watches: then we poll.
             Some(Err(_)) => self.watcher = None,
             None => {}
         }
+        false
     }
 
     /// Waits, and collects everything that happens meanwhile.
     pub fn wait(&mut self) -> Wake {
-        let patience = if self.watcher.is_some() { LOOK_ANYWAY } else { POLL };
+        self.wait_at_most(if self.watcher.is_some() { LOOK_ANYWAY } else { POLL })
+    }
+
+    /// The same, for no longer than this.
+    pub fn wait_at_most(&mut self, patience: Duration) -> Wake {
         let mut changed = match self.wakes.recv_timeout(patience) {
             Ok(Wake::Changed(paths)) => paths,
             Ok(Wake::Interrupted) => return Wake::Interrupted,

@@ -38,7 +38,12 @@ pub(super) fn of(call: &ToolPart) -> Option<ShellRun<'_>> {
         Cow::Borrowed(text) => unwrap(text).unwrap_or((None, text.into())),
         Cow::Owned(text) => (None, text.into()),
     };
-    let exit_code = noted(call, "exitCode").and_then(exit_code).or(stated);
+    // The output may be recorded apart from the failure, which has the number.
+    let of_error = || match &call.state {
+        ToolState::OutputError { error_text, .. } => of_failure(error_text)?.0,
+        _ => None,
+    };
+    let exit_code = noted(call, "exitCode").and_then(exit_code).or(stated).or_else(of_error);
     Some(ShellRun { command, output, exit_code })
 }
 

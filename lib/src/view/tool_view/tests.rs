@@ -184,6 +184,8 @@ fn an_ending_is_a_word() {
     assert_eq!(ending(&done(input.clone(), json!(""))), Ending::Ok);
     assert_eq!(ending(&failed(input.clone(), "aborted by user")), Ending::Failed);
     assert_eq!(ending(&failed(input.clone(), "patch rejected by user")), Ending::Denied);
+    let refused = "exec_command failed for `ls`: CreateProcess { message: \"Rejected(\\\"rejected by user\\\")\" }";
+    assert_eq!(ending(&failed(input.clone(), &refused.replace('\\', ""))), Ending::Denied);
     assert_eq!(ending(&ToolPart::dynamic("a", "b", ToolState::called(input))), Ending::NoResult);
 }
 

@@ -2,14 +2,16 @@
 //! before are copied to blobs, and a snapshot names them afterwards, so that an undo can restore them.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
+use ignore::WalkBuilder;
 use serde_json::json;
 
 use super::file_now::{self, COPY_LIMIT_BYTES, FileNow, Look, Named};
 use super::lines::Piece;
-use super::watch::Watch;
+use super::watch::{NOT_WATCHED, Watch};
 use super::{Durability, Entry, Log, Mode, Recorder, Warning};
 use crate::disk::{Disk, Real};
 use crate::model::error::{Error, Result};
@@ -18,11 +20,16 @@ use crate::model::record::{Before, Body, FileState, Kind, RecordId, Snapshot};
 use crate::session::blob;
 use crate::write::blobs::Blobs;
 
+/// A folder with more files is not copied: the tool would wait for minutes.
+const FOLDER_FILE_LIMIT: usize = 10_000;
+
 /// What is known of the files that tools change.
 #[derive(Clone, Default)]
 pub(super) struct Files {
     /// The files that were named since the last snapshot, and their states then; `None` if no tool runs.
     named: Option<Vec<(Named, FileNow)>>,
+    /// Folders that were named: every file in them is, also those that are made there.
+    folders: Vec<NamedFolder>,
     /// Folders of those files that did not exist then.
     missing: BTreeSet<PathBuf>,
     pub(super) watch: Option<Watch>,
@@ -32,13 +39,53 @@ pub(super) struct Files {
     is_storable: Option<bool>,
 }
 
+/// A folder that a tool is about to change.
+#[derive(Clone)]
+struct NamedFolder {
+    place: PathBuf,
+    /// The folders in it, and itself.
+    folders: BTreeSet<PathBuf>,
+}
+
+/// What is in a folder now.
+struct Inside {
+    files: Vec<PathBuf>,
+    folders: BTreeSet<PathBuf>,
+}
+
+impl Inside {
+    /// Looks below a folder, without following links; `None` if it is none, or has too much in it.
+    fn of(place: &Path) -> Option<Inside> {
+        if !place.symlink_metadata().is_ok_and(|there| there.is_dir()) {
+            return None;
+        }
+        let mut inside = Inside { files: Vec::new(), folders: BTreeSet::new() };
+        let is_project = |name: &OsStr| !NOT_WATCHED.iter().any(|other| name == *other);
+        let mut walk = WalkBuilder::new(place);
+        walk.standard_filters(false)
+            .follow_links(false)
+            .filter_entry(move |entry| is_project(entry.file_name()));
+        for entry in walk.build() {
+            let entry = entry.ok()?;
+            match entry.file_type().is_some_and(|kind| kind.is_dir()) {
+                true => _ = inside.folders.insert(entry.into_path()),
+                false => inside.files.push(entry.into_path()),
+            }
+            if inside.files.len() > FOLDER_FILE_LIMIT {
+                return None;
+            }
+        }
+        Some(inside)
+    }
+}
+
 impl Recorder {
     /// Copies the state of files that a tool is about to change; call [`Recorder::after_tool`] when it has run. Paths are relative
     /// to the session's project, or absolute inside it.
     ///
-    /// A link is copied as a link, never its target. A file that cannot be copied, because it is outside of the project, a folder
-    /// or too large, or because the disk is full, is recorded as such, so that an undo knows: none of this fails, and the tool can
-    /// run. If this is called again before [`Recorder::after_tool`], the first state of a file counts.
+    /// A link is copied as a link, never its target; of a folder, everything in it is copied. A file that cannot be copied, because it
+    /// is outside of the project or too large, a folder with more than 10,000 files, or because the disk is full, is recorded as such,
+    /// so that an undo knows: none of this fails, and the tool can run. If this is called again before [`Recorder::after_tool`], the first state of a file counts.
     ///
     /// In formats that cannot store the states of files this does nothing, with a warning.
     ///
@@ -67,8 +114,19 @@ impl Recorder {
         let project = Real.resolve(&log.project());
         let mut known = self.files.named.take().unwrap_or_default();
         let mut names: HashSet<String> = known.iter().map(|(named, _)| named.path.clone()).collect();
+        let mut places: Vec<PathBuf> = Vec::new();
         for path in paths {
-            let named = file_now::locate(&project, path.as_ref());
+            let place = file_now::locate(&project, path.as_ref()).place.ok();
+            match place.and_then(|place| Some((Inside::of(&place)?, place))) {
+                Some((Inside { files, folders }, place)) => {
+                    places.extend(files);
+                    self.files.folders.push(NamedFolder { place, folders });
+                }
+                None => places.push(path.as_ref().to_path_buf()),
+            }
+        }
+        for path in &places {
+            let named = file_now::locate(&project, path);
             if !names.insert(named.path.clone()) {
                 continue;
             }
@@ -140,6 +198,7 @@ impl Recorder {
             return Ok(());
         }
         let scan = self.files.watch.as_ref().map(|watch| watch.scan(log)).transpose()?;
+        self.files.name_made_files(&Real.resolve(&log.project()));
         let mut files = self.files.changes_of_named(&Real.resolve(&log.project()));
         if let (Some(watch), Some(scan)) = (&self.files.watch, &scan) {
             let places: HashMap<String, usize> =
@@ -184,6 +243,7 @@ impl Recorder {
             self.files.messages.get_or_insert_default().extend(message);
         }
         (self.files.named, self.files.missing) = (None, BTreeSet::new());
+        self.files.folders.clear();
         if let (Some(watch), Some(scan)) = (&mut self.files.watch, scan) {
             watch.advance(scan);
         }
@@ -195,6 +255,21 @@ impl Files {
     /// Whether changes are looked for.
     pub(super) fn is_active(&self) -> bool {
         self.named.is_some() || self.watch.is_some()
+    }
+
+    /// Names what was made in the folders that were named: it was not there before.
+    fn name_made_files(&mut self, project: &Path) {
+        let Some(named) = &mut self.named else { return };
+        let mut names: HashSet<String> = named.iter().map(|(named, _)| named.path.clone()).collect();
+        for folder in &self.folders {
+            // One that has grown beyond the limit may have files that nobody named.
+            let Some(now) = Inside::of(&folder.place) else { continue };
+            let made = now.files.iter().map(|file| file_now::locate(project, file));
+            for made in made.filter(|made| names.insert(made.path.clone())) {
+                named.push((made, FileNow::Absent));
+            }
+            self.missing.extend(now.folders.difference(&folder.folders).cloned());
+        }
     }
 
     /// The folders of named files that did not exist before, in the project.

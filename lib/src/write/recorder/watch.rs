@@ -34,7 +34,7 @@ const FILE_LIMIT: usize = 100_000;
 const CLOCK_TICK_SECONDS: i64 = 2;
 
 /// Folders of version control and of agents: their content is not the project's.
-const NOT_WATCHED: [&str; 2] = [".git", ".sage"];
+pub(super) const NOT_WATCHED: [&str; 2] = [".git", ".sage"];
 
 /// What is watched.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]

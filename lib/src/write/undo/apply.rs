@@ -343,7 +343,12 @@ impl Undo<'_> {
             RestoredVersion { link: Some(target), .. } => self.tree.stage_link(path, id, target).at(&place),
             RestoredVersion { blob: Some(blob), mode, .. } => {
                 let copy = FileCopy::blob(&self.blob_folder, blob, None);
-                self.tree.stage(path, id, *mode, &mut |out| copy.copy_to(out))
+                // Whoever reads the error knows the file, not the name of its blob.
+                let named = |error| match error {
+                    Error::Io { source, .. } => Error::Io { path: place.clone(), source },
+                    error => error,
+                };
+                self.tree.stage(path, id, *mode, &mut |out| copy.copy_to(out).map_err(named))
             }
             RestoredVersion { .. } => Ok(()),
         }

@@ -22,7 +22,7 @@ use crate::model::record::{Kind, RecordId, SessionId, Todo};
 use crate::session::RecordRef;
 use crate::view::describe::{shorten, text_of};
 use crate::view::files::{
-    FileContent, FileVersion, FolderChange, KnownVersion, Moment, PathHistory, Rebuilt, Unknown, kind_change,
+    Between, FileContent, FileVersion, FolderChange, KnownVersion, Moment, PathHistory, Rebuilt, Unknown, kind_change,
     unified_diff,
 };
 
@@ -139,6 +139,8 @@ named_enum! {
         Skip = "skip",
         /// Overwrite conflicts and what is unproven; apply nothing if others are left.
         Force = "force",
+        /// Overwrite conflicts and what is unproven, and leave the others as they are.
+        ForceOrSkip = "force-or-skip",
     }
 }
 
@@ -156,7 +158,8 @@ impl Plan {
 
     /// Whether all of it can be applied.
     pub fn is_ready(&self, blocked: Blocked) -> bool {
-        self.files.iter().all(|file| blocked == Blocked::Skip || file.is_applied(blocked))
+        let is_skipping = matches!(blocked, Blocked::Skip | Blocked::ForceOrSkip);
+        self.files.iter().all(|file| is_skipping || file.is_applied(blocked))
     }
 }
 
@@ -165,7 +168,9 @@ impl PlannedFile {
     pub(super) fn is_applied(&self, blocked: Blocked) -> bool {
         match self.state {
             Readiness::Ready => true,
-            Readiness::Conflict | Readiness::Unproven => blocked == Blocked::Force && self.change.is_some(),
+            Readiness::Conflict | Readiness::Unproven => {
+                matches!(blocked, Blocked::Force | Blocked::ForceOrSkip) && self.change.is_some()
+            }
             Readiness::Refused | Readiness::Failed => false,
         }
     }
@@ -364,6 +369,7 @@ impl Undo<'_> {
             Err(unknown @ (Unknown::Failed(_) | Unknown::Contradicted)) => {
                 return blocked(Action::Restore, Readiness::Failed, unknown.why());
             }
+            Err(unknown @ Unknown::Outside) => return blocked(Action::Restore, Readiness::Refused, unknown.why()),
         };
         let action = match (&disk.found, &wanted) {
             (Found::Nothing, FileVersion::Absent) => Action::None,
@@ -427,8 +433,15 @@ impl Undo<'_> {
                 (false, Found::Nothing) => (Readiness::Conflict, "it was deleted since"),
                 (false, _) => (Readiness::Conflict, "it was changed since"),
             }
-        } else if history.is_changed_by_others_since(moment) {
-            (Readiness::Conflict, "somebody else changed it between two changes of the session")
+        } else if let Some(between) = history.changed_by_others_since(moment) {
+            match between {
+                Between::Somebody => {
+                    (Readiness::Conflict, "somebody else changed it between two changes of the session")
+                }
+                Between::Unknown => {
+                    (Readiness::Unproven, "the copy of what was there between two changes is missing or damaged")
+                }
+            }
         } else if *wanted == FileVersion::Absent && history.has_text_only && !is_text(disk)? {
             (Readiness::Unproven, "the agent does not tell a new file from one that is not text")
         } else if has_special_bits {

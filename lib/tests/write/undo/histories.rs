@@ -1,5 +1,7 @@
 //! The file histories of other agents, and contents that are rebuilt from edits where no copy was kept.
 
+use scrollback::view::files::{FileHistory, KnownVersion};
+
 use super::*;
 
 const QWEN: &str = "qwen/projects/-project/chats/5e551000-0000-4000-8000-000000000001.jsonl";
@@ -55,6 +57,11 @@ impl Desk {
         let place = self.root.join(place);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         fs::write(place, content).unwrap();
+    }
+
+    fn history(&self, source: &Source) -> FileHistory {
+        scrollback::write::file_history(&self.open(source), Some(&self.root.join("data")), Some(&self.project()))
+            .unwrap()
     }
 
     /// The files of the project, with their texts.
@@ -340,6 +347,29 @@ fn qwen_codes_notes_of_both_contents_are_used() {
 }
 
 #[test]
+fn a_file_that_qwen_code_made_goes_away_and_what_may_have_been_empty_is_not_touched() {
+    let shown = json!({"fileName": "a.txt", "originalContent": "", "newContent": "one\n",
+        "fileDiff": "--- a.txt\tOriginal\n+++ a.txt\tWritten\n@@ -0,0 +1,1 @@\n+one\n"});
+    let edited = json!({"fileName": "a.txt", "originalContent": "one\n", "newContent": "two\n",
+        "fileDiff": "--- a.txt\n+++ a.txt\n@@ -1,1 +1,1 @@\n-one\n+two\n"});
+    for (answer, expected, action) in [
+        ("Successfully created and wrote to new file: a.txt.", (Readiness::Ready, false, None), "created"),
+        ("Successfully overwrote file: a.txt.", (Readiness::Unproven, false, Some("two\n".to_owned())), "modified"),
+    ] {
+        let desk = Desk::new();
+        let mut lines = vec![desk.qwen_prompt("u1", None)];
+        lines.extend(desk.qwen_write("r1", "u1", "a.txt", "one\n", shown.clone()));
+        lines[2]["message"]["parts"][0]["functionResponse"]["response"]["output"] = answer.into();
+        lines.extend(desk.qwen_write("r2", "r1", "a.txt", "two\n", edited.clone()));
+        desk.file("a.txt", "two\n");
+        let source = desk.session("qwen-code", QWEN, &lines);
+        let rows = desk.history(&source).rows();
+        assert_eq!(rows[0].changes[0].action.name(), action, "{answer}");
+        assert_eq!(rebuilt(&desk, &source), expected, "{answer}");
+    }
+}
+
+#[test]
 fn patches_of_codex_are_taken_back_if_they_were_applied() {
     let session = |desk: &Desk, patch: &str, output: &str| {
         let item =
@@ -441,6 +471,71 @@ fn a_path_outside_blocks_only_an_undo_to_before_its_change() {
         planned.iter().any(|(_, state, _)| *state == Readiness::Refused)
     };
     assert_eq!((refused("u1"), refused("a1")), (true, false));
+    let rows = desk.history(&source).rows();
+    let paths: Vec<&str> = rows.iter().map(|row| row.path.as_str()).collect();
+    assert_eq!(paths, ["a.py", outside.to_str().unwrap()], "what undo refuses is a change, too");
+}
+
+#[test]
+fn what_an_undo_rebuilds_can_be_looked_at() {
+    let desk = Desk::new();
+    let edit = |old: &str, new: &str| {
+        ("Edit", json!({"file_path": "a.txt", "old_string": old, "new_string": new}), Value::Null)
+    };
+    let source = claude_session(&desk, &[edit("one", "two"), edit("say", "sing")]);
+    desk.file("a.txt", "sing two\n");
+    let (session, history) = (desk.open(&source), desk.history(&source));
+    let path = history.find("a.txt", &desk.project()).unwrap();
+    let text = |version: Option<KnownVersion>| String::from_utf8(version?.ok()?.bytes().ok()??).ok();
+    let after = |record: &str| text(history.version_after(path, session.find(record).unwrap()));
+    assert_eq!(text(history.version_at_start(path)).as_deref(), Some("say one\n"));
+    assert_eq!([after("u1"), after("a0")].map(Option::unwrap), ["say one\n", "say two\n"]);
+    assert_eq!(after("a1"), None, "nothing proves what is on disk");
+    let record = |id: &str| Some(session.find(id).unwrap());
+    let changed =
+        [("u1", "a0"), ("a0", "a1"), ("a1", "r1")].map(|(a, b)| history.is_changed_between(path, record(a), record(b)));
+    assert_eq!(changed, [true, true, false]);
+    assert!(!history.is_changed_between(path, None, record("u1")));
+}
+
+#[test]
+fn a_snapshot_of_an_answer_with_one_call_names_its_tool() {
+    for (calls, tool) in [(vec!["shell"], Some("shell")), (vec!["shell", "write"], None), (vec![], None)] {
+        let desk = Desk::new();
+        let tracked =
+            json!({"a.txt": {"originalContent": "one\n", "contentHash": sha256("two\n"), "state": "modified"}});
+        let source = desk.native(&tracked, &json!({}));
+        let log = fs::read_to_string(&source.path).unwrap();
+        let mut lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let call = |name: &str| json!({"id": format!("call-{name}"), "name": name, "arguments": {"command": "make"}});
+        lines[1]["message"]["toolCalls"] = calls.iter().map(|name| call(name)).collect();
+        fs::write(&source.path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+        let rows = desk.history(&source).rows();
+        assert_eq!(rows[0].changes[0].tool.as_deref(), tool, "{calls:?}");
+    }
+}
+
+#[test]
+fn a_copy_that_is_missing_between_is_nobody_elses_change() {
+    let desk = Desk::new();
+    let tracked = |text: &str| json!({"a.txt": {"contentHash": sha256(text), "state": "modified"}});
+    let copy = |name: &str| json!({"a.txt": {"backupPath": name}});
+    let source = sage_session(
+        &desk,
+        &[
+            sage_snapshot("a1", false, tracked("two\n"), copy("one.backup")),
+            sage_snapshot("a2", false, tracked("three\n"), copy("two.backup")),
+        ],
+    );
+    desk.copy(".sage/sessions/s1/backups/one.backup", "one\n");
+    desk.file("a.txt", "three\n");
+    let first = || desk.planned(&source, &Goal::Before("u1".to_owned())).remove(0);
+    let (_, state, why) = first();
+    assert_eq!((state, why.contains("missing")), (Readiness::Unproven, true), "{why}");
+    desk.copy(".sage/sessions/s1/backups/two.backup", "somebody's\n");
+    assert_eq!(first().1, Readiness::Conflict);
+    desk.copy(".sage/sessions/s1/backups/two.backup", "two\n");
+    assert_eq!(first().1, Readiness::Ready);
 }
 
 #[cfg(unix)]
