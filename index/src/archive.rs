@@ -7,8 +7,8 @@ use std::sync::Arc;
 use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 use rayon::prelude::*;
-use scrollback::model::SessionId;
 use scrollback::model::project::Projects;
+use scrollback::model::{NamedRequests, SessionId};
 use scrollback::redact::Redactor;
 use scrollback::view::SessionRow;
 use scrollback::view::find::{Listing, Places};
@@ -17,7 +17,7 @@ use scrollback::{Error as ReadError, ReadOptions, Session, Source};
 
 use crate::card::{Card, Depth};
 use crate::error::{Error, Result};
-use crate::index::{Bookmark, Index, Known, Learned, Place, Texts};
+use crate::index::{Bookmark, Index, Known, Learned, Place, SourceId, Texts};
 use crate::query::{DocumentFacts, DocumentWords, Query};
 
 /// Answers questions over the sessions of some places.
@@ -28,7 +28,7 @@ pub struct Archive {
     /// Nothing below these folders enters the index.
     excluded: Vec<PathBuf>,
     /// The stamps of the files that it has looked at.
-    stamps: HashMap<Place, Option<u64>>,
+    pub(crate) stamps: HashMap<Place, Option<u64>>,
     /// What the index knows, until something is stored.
     known: Option<Arc<HashMap<Place, Known>>>,
     /// What was not as it should be with the index.
@@ -54,10 +54,19 @@ impl Archive {
 
     /// Whether a session may enter the index; `cwd` is where it was recorded, if that is known.
     pub(crate) fn is_excluded(&self, source: &Source, cwd: Option<&str>) -> bool {
-        let is_below = |path: &Path| self.excluded.iter().any(|folder| path.starts_with(folder));
-        is_below(&source.path)
-            || source.kept_from().is_some_and(is_below)
-            || cwd.is_some_and(|cwd| is_below(Path::new(cwd)))
+        self.is_path_excluded(&source.path)
+            || source.kept_from().is_some_and(|path| self.is_path_excluded(path))
+            || cwd.is_some_and(|cwd| self.is_path_excluded(Path::new(cwd)))
+    }
+
+    /// Whether a path is below one of the folders that never enter the index.
+    pub(crate) fn is_path_excluded(&self, path: &Path) -> bool {
+        self.excluded.iter().any(|folder| path.starts_with(folder))
+    }
+
+    /// Whether there are such folders.
+    pub(crate) fn excludes(&self) -> bool {
+        !self.excluded.is_empty()
     }
 
     /// The same for a session of which nothing is known: if folders are excluded, looks at the beginning of its file.
@@ -198,6 +207,17 @@ impl Archive {
             let text = texts.into_iter().flatten().collect::<Vec<_>>().join("\n");
             query.matches(&DocumentWords::of(&text), &text, &DocumentFacts::of_session(row))
         });
+    }
+
+    /// Adds what [`listing::mark_copied_requests`] compares to the sessions that the index knows.
+    pub fn add_requests(&mut self, sessions: &mut [(Box<SessionRow>, Source)]) {
+        let known = self.known();
+        let id = |source: &Source| known.get(&Place::of(source)).map(|known| known.id);
+        let ids: Vec<SourceId> = sessions.iter().filter_map(|(_, source)| id(source)).collect();
+        let mut requests = self.ask(|index| index.requests(&ids)).unwrap_or_default();
+        for (row, source) in sessions.iter_mut().filter(|(row, _)| row.named_requests == NamedRequests::default()) {
+            row.named_requests = id(source).and_then(|id| requests.remove(&id)).unwrap_or_default();
+        }
     }
 
     /// Completes descriptions of [`listing::Depth::Ends`] as [`Places::complete`] does, and keeps what it learns.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 use scrollback::Source;
-use scrollback::model::SessionId;
+use scrollback::model::{NamedRequests, SessionId};
 
 use crate::card::{Card, Depth};
 use crate::counts::StoredCounts;
@@ -164,8 +164,11 @@ pub trait Index {
     /// Every session that is known.
     fn known(&self) -> Result<HashMap<Place, Known>>;
 
-    /// What a list shows of each.
+    /// What a list shows of each, without its requests.
     fn cards(&self) -> Result<HashMap<SourceId, Card>>;
+
+    /// The requests of these sessions that copies of them repeat.
+    fn requests(&self, sources: &[SourceId]) -> Result<HashMap<SourceId, NamedRequests>>;
 
     /// How far a session was read, if it can be continued.
     fn bookmark(&self, place: &Place) -> Result<Option<Bookmark>>;

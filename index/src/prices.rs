@@ -26,8 +26,9 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("deepseek", "deepseek"),
 ];
 
-/// What a request to a model cost at this time; `None` if the list does not know.
+/// What a request to a model cost at this time; `None` if the list does not know, or nobody knows how many tokens it took.
 pub fn listed_cost(model: &str, at: Option<Timestamp>, usage: Usage) -> Option<Cost> {
+    usage.total()?;
     let [input, output, read, written] =
         [usage.input, usage.output, usage.cache_read, usage.cache_write].map(|count| count.unwrap_or(0) as f64);
     // Here input is what no cache held; there it is everything that was sent.
@@ -77,6 +78,8 @@ mod tests {
         assert_eq!(both, Some(30.5));
         assert_eq!(usd("gpt-5-codex", Usage { output: million, ..Usage::default() }), Some(10.0));
         assert_eq!(usd("no-such-model", Usage { input: million, ..Usage::default() }), None);
+        assert_eq!(usd("claude-opus-4-5", Usage::default()), None, "nothing known is not nothing spent");
+        assert_eq!(usd("claude-opus-4-5", Usage { input: Some(0), ..Usage::default() }), Some(0.0));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Brings an index up to date: reads what has changed, on all cores, while one thread writes. Of a session that has grown, only what was
 //! appended is read.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -225,11 +226,33 @@ impl Archive {
 
     /// Forgets sessions whose files are gone.
     pub fn forget_missing(&mut self) -> usize {
+        let known = self.known();
         let is_gone = |place: &Place| place.path().is_some_and(|path| matches!(path.try_exists(), Ok(false)));
-        let gone: Vec<SourceId> =
-            self.known().iter().filter(|(place, _)| is_gone(place)).map(|(_, known)| known.id).collect();
+        // What was just looked at is there.
+        let unseen = known.iter().filter(|(place, _)| !matches!(self.stamps.get(*place), Some(Some(_))));
+        let gone: Vec<SourceId> = unseen.filter(|(place, _)| is_gone(place)).map(|(_, known)| known.id).collect();
         if !gone.is_empty() {
             self.change(|index| index.forget(&gone));
+        }
+        gone.len()
+    }
+
+    /// Forgets sessions that may no longer be in the index, and leaves no word of them there. Returns how many.
+    pub fn forget_excluded(&mut self) -> usize {
+        if !self.excludes() {
+            return 0;
+        }
+        let (known, cards) = (self.known(), self.ask(|index| index.cards()).unwrap_or_default());
+        let is_excluded = |place: &Place, known: &Known| {
+            let cwd = cards.get(&known.id).and_then(Card::cwd);
+            place.path().is_some_and(|path| self.is_path_excluded(path))
+                || cwd.is_some_and(|cwd| self.is_path_excluded(Path::new(cwd)))
+        };
+        let gone: Vec<SourceId> =
+            known.iter().filter(|(place, known)| is_excluded(place, known)).map(|(_, known)| known.id).collect();
+        if !gone.is_empty() {
+            self.change(|index| index.forget(&gone));
+            self.optimize();
         }
         gone.len()
     }

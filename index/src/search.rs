@@ -36,6 +36,9 @@ const MATCHES: usize = 5_000;
 /// How many long tool outputs are read beyond what is indexed of them, in bytes, before an answer is late.
 const CUT_BYTES: u64 = 64 * 1024 * 1024;
 
+/// So much is read also if enough was found already.
+const CUT_BYTES_IN_NO_TIME: u64 = 16 * 1024 * 1024;
+
 /// A larger file is not looked at as a whole before it is read as a session.
 const LOOKED_AT_BYTES: u64 = 256 * 1024 * 1024;
 
@@ -168,7 +171,8 @@ impl Archive {
         let cut: Vec<&(Asked<'_>, &Known)> = indexed.iter().filter(|(_, known)| known.cut_bytes > 0).collect();
         let bytes: u64 = cut.iter().map(|(_, known)| known.cut_bytes).sum();
         let found: HashSet<usize> = matches.iter().map(|(found, _)| found.session).collect();
-        if found.len() >= options.sessions && bytes > 0 {
+        // Where little is cut, it is read in no time, and the newest session is the newest.
+        if found.len() >= options.sessions && bytes > CUT_BYTES_IN_NO_TIME {
             answer.unsearched_bytes = bytes;
             return None;
         }

@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, params_from_iter};
-use scrollback::model::SessionId;
+use scrollback::model::{NamedRequests, SessionId};
 use scrollback::session::READING_VERSION;
 
 use crate::card::{Card, Depth};
@@ -24,9 +24,6 @@ use crate::words::fold;
 
 /// How many words that begin alike are looked at to find one that was meant.
 const WORDS_LOOKED_AT: usize = 20_000;
-
-/// A card as it is stored: see [`Card::to_bytes`].
-type StoredCard = (SourceId, Vec<u8>, Vec<u8>);
 
 /// The index of a user, in one file.
 pub struct SqliteIndex {
@@ -144,9 +141,9 @@ impl SqliteIndex {
         Ok(known)
     }
 
-    fn read_cards(&self) -> rusqlite::Result<Vec<StoredCard>> {
-        let mut statement = self.connection.prepare_cached("select source, card, requests from cards")?;
-        let cards = statement.query_map([], |row| Ok((SourceId(row.get(0)?), row.get(1)?, row.get(2)?)))?;
+    fn read_cards(&self) -> rusqlite::Result<Vec<(SourceId, Vec<u8>)>> {
+        let mut statement = self.connection.prepare_cached("select source, card from cards")?;
+        let cards = statement.query_map([], |row| Ok((SourceId(row.get(0)?), row.get(1)?)))?;
         cards.collect()
     }
 
@@ -248,8 +245,22 @@ impl Index for SqliteIndex {
 
     fn cards(&self) -> Result<HashMap<SourceId, Card>> {
         let cards = self.read_cards().map_err(|error| self.error(error))?;
-        let read = |(id, card, requests): StoredCard| Some((id, Card::from_bytes(&card, requests)?));
+        let read = |(id, card): (SourceId, Vec<u8>)| Some((id, Card::from_bytes(&card)?));
         Ok(cards.into_par_iter().filter_map(read).collect::<Vec<_>>().into_iter().collect())
+    }
+
+    fn requests(&self, sources: &[SourceId]) -> Result<HashMap<SourceId, NamedRequests>> {
+        let read = || {
+            let sql = "select source, requests from cards where source in (select value from json_each(?1))";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let requests = statement.query_map([json(sources)], |row| Ok((SourceId(row.get(0)?), row.get(1)?)))?;
+            requests.collect::<rusqlite::Result<Vec<(SourceId, Vec<u8>)>>>()
+        };
+        let requests = read().map_err(|error| self.error(error))?;
+        Ok(requests
+            .into_iter()
+            .filter_map(|(id, bytes)| Some((id, NamedRequests::from_bytes(bytes)?)))
+            .collect())
     }
 
     fn bookmark(&self, place: &Place) -> Result<Option<Bookmark>> {

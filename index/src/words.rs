@@ -341,6 +341,9 @@ fn each_folded(c: char, mut visit: impl FnMut(LetterCase, char)) {
         visit(case, c.to_ascii_lowercase());
     } else if is_syllable(c) {
         visit(LetterCase::Neither, c);
+    } else if matches!(c, 'ß' | 'ẞ') {
+        let case = if c == 'ß' { LetterCase::Lower } else { LetterCase::Upper };
+        (0..2).for_each(|_| visit(case, 's'));
     } else {
         decompose_canonical(c, |letter| {
             for lower in letter.to_lowercase().filter(|lower| !is_accent(*lower)) {

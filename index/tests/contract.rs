@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use scrollback::dialect;
-use scrollback::model::Usage;
+use scrollback::model::{NamedRequests, Usage};
 use scrollback::session::Source;
 use scrollback::view::SessionRow;
 use scrollback::view::texts::TextRole;
@@ -37,15 +37,19 @@ fn source(name: &str) -> Source {
 }
 
 fn card(name: &str) -> Card {
-    let row: SessionRow = serde_json::from_value(serde_json::json!({
+    Card::new(&SessionRow { named_requests: requests(), ..row(name) })
+}
+
+fn requests() -> NamedRequests {
+    [(7, Usage { input: Some(3), ..Usage::default() })].into_iter().collect()
+}
+
+fn row(name: &str) -> SessionRow {
+    serde_json::from_value(serde_json::json!({
         "id": name, "dialect": "native", "path": format!("/sessions/{name}.jsonl"), "title": "Tides",
         "titleSource": "prompt", "sizeBytes": 3,
     }))
-    .unwrap();
-    Card::new(&SessionRow {
-        named_requests: [(7, Usage { input: Some(3), ..Usage::default() })].into_iter().collect(),
-        ..row
-    })
+    .unwrap()
 }
 
 fn part(record: u32, words: &str) -> Part {
@@ -101,7 +105,8 @@ fn what_is_stored_is_known_until_it_is_forgotten(open: &Open<'_>) {
     assert_eq!(known.len(), 2);
     assert_eq!(known[&Place::of(&source("b"))].stamp, 20);
     let (a, b) = (id(&*index, "a"), id(&*index, "b"));
-    assert_eq!(index.cards().unwrap()[&a], card("a"));
+    assert_eq!(index.cards().unwrap()[&a], Card::new(&row("a")));
+    assert_eq!(index.requests(&[a, b]).unwrap()[&b], requests());
     assert_eq!(index.bookmark(&Place::of(&source("a"))).unwrap().unwrap().standings, [0, 4]);
     assert!(index.bookmark(&Place::of(&source("c"))).unwrap().is_none());
     assert!(index.has_word("water").unwrap() && !index.has_word("wat").unwrap());

@@ -59,7 +59,8 @@ impl Archive {
             .zip(&bookmarks)
             .map(|((at, matches), bookmark)| {
                 let (row, source) = &scope[*at];
-                let hits = hits(query, &reader.session(source, bookmark.as_ref())?, matches, options, &repeats)?;
+                let session = reader.session(source, bookmark.as_ref())?;
+                let hits = hits(query, &session, &row.title, matches, options, &repeats)?;
                 let more = matches.len().saturating_sub(hits.len());
                 Ok(FoundSession { session: (**row).clone(), hits, more })
             })
@@ -106,6 +107,7 @@ fn joined(found: Vec<Found>, scope: &[(Box<SessionRow>, Source)]) -> (Vec<Found>
 fn hits(
     query: &Query,
     session: &Session,
+    title: &str,
     matches: &[Found],
     options: SearchOptions,
     repeats: &HashMap<u64, Vec<SessionId>>,
@@ -128,7 +130,8 @@ fn hits(
             continue;
         }
         let also_in = repeats.get(&found.repeat).cloned().unwrap_or_default();
-        hits.push(hit(query, record, text.as_ref(), &texts, options, found.labels, also_in));
+        let shown = text.as_ref().map_or(title, |text| text.text.as_str());
+        hits.push(Hit { also_in, ..hit(query, record, text.as_ref(), shown, &texts, options, found.labels) });
     }
     Ok(hits)
 }
@@ -137,13 +140,12 @@ fn hit(
     query: &Query,
     record: RecordRef<'_>,
     text: Option<&SearchText>,
+    shown: &str,
     texts: &SearchTexts<'_>,
     options: SearchOptions,
     labels: Labels,
-    also_in: Vec<SessionId>,
 ) -> Hit {
     let place = record.place();
-    let shown = text.map(|text| text.text.as_str()).unwrap_or_default();
     Hit {
         record: RecordId(record.id().into_owned()),
         message: texts.message(record),
@@ -159,6 +161,6 @@ fn hit(
             None => snippet(shown, query, SNIPPET_CHARS),
         },
         labels: labels.iter().map(Label::name).collect(),
-        also_in,
+        also_in: Vec::new(),
     }
 }

@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
 use scrollback::session::Session;
 use scrollback::transfer::tables::{MessageRow, message_rows};
-use scrollback::view::counting::{Elected, Reason, usage_of};
+use scrollback::view::counting::{Elected, Reason};
 use scrollback::view::find::Places;
 use scrollback::view::{Conversation, SessionRow, listing, tool_calls};
 use scrollback::{Error as ReadError, Source};
@@ -97,7 +97,8 @@ impl Archive {
             let messages = messages_of.get(&crate::index::Place::of(&counted.sources[at]));
             for (request, reason) in session.counts.requests.iter().zip(&elected.requests[at]) {
                 let is_counted = *reason == Reason::Counted;
-                let usage = if is_counted { usage_of(request, &elected) } else { request.usage() };
+                let request = &if is_counted { elected.whole(request) } else { *request };
+                let usage = request.usage();
                 let model = request.model.and_then(|model| session.counts.models.get(usize::from(model)));
                 let cost = request.recorded_cost.or(request.listed_cost).map(|cost| cost.to_usd());
                 let count = |count: Option<u64>| count.map(|count| count as i64);

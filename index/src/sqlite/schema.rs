@@ -12,8 +12,8 @@ use crate::error::{Error, Result};
 /// Says that a database is this index: the bytes "scrl".
 const APPLICATION_ID: i64 = 0x7363_726c;
 
-/// Changes with every change of the tables.
-const VERSION: i64 = 4;
+/// Changes with every change of the tables, and of what is counted.
+const VERSION: i64 = 6;
 
 /// How long a process waits for another one that writes.
 const BUSY: Duration = Duration::from_secs(10);
@@ -155,6 +155,15 @@ pub(super) fn is_unusable(error: &Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
     match error {
         Error::Database { source: rusqlite::Error::InvalidQuery, .. } => true,
+        // What was stored has another type now.
+        Error::Database {
+            source:
+                rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::Utf8Error(..),
+            ..
+        } => true,
         // Tables that are missing, or whose own tables are damaged, are errors without a code.
         Error::Database { source, .. } => {
             matches!(source.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase | Unknown))
@@ -195,5 +204,15 @@ fn private_file(path: &Path) -> std::io::Result<()> {
         use std::os::unix::fs::OpenOptionsExt;
         options.mode(0o600);
     }
-    options.open(path).map(drop)
+    let file = options.open(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // Somebody may have made it before.
+        if file.metadata()?.permissions().mode() & 0o077 != 0 {
+            file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    drop(file);
+    Ok(())
 }
