@@ -26,6 +26,7 @@ use crate::commands::{
     redact::RedactArgs,
     remove::RemoveArgs,
     rename::RenameArgs,
+    replay::ReplayArgs,
     resume::ResumeArgs,
     rewind::RewindArgs,
     search::SearchArgs,
@@ -79,6 +80,7 @@ pub(crate) enum Command {
     Show(ShowArgs),
     Tree(TreeArgs),
     Tail(TailArgs),
+    Replay(ReplayArgs),
     History(HistoryArgs),
     ExtractTools(ExtractToolsArgs),
     Export(ExportArgs),
@@ -135,6 +137,7 @@ impl Command {
             | Command::Show(_)
             | Command::Tree(_)
             | Command::Tail(_)
+            | Command::Replay(_)
             | Command::History(_)
             | Command::ExtractTools(_)
             | Command::Export(_)

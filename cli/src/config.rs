@@ -43,6 +43,8 @@ pub(crate) const KEYS: &[Key] = &[
     Key { name: "pager", default: "$PAGER, else less", kind: ValueKind::Text },
     Key { name: "list.limit", default: "no limit", kind: ValueKind::Count { least: 1 } },
     Key { name: "tail.last", default: "4", kind: ValueKind::Count { least: 0 } },
+    Key { name: "tail.notify", default: "bell", kind: ValueKind::OneOf(&["bell", "desktop", "terminal"]) },
+    Key { name: "tail.notify-command", default: "none", kind: ValueKind::Text },
     Key { name: "keep", default: "false", kind: ValueKind::YesOrNo },
     Key { name: "exclude", default: "none", kind: ValueKind::Texts },
     Key { name: "serve.hide", default: "none", kind: ValueKind::Texts },

@@ -51,6 +51,7 @@ impl Outlet {
             | Command::Show(_)
             | Command::Tree(_)
             | Command::Tail(_)
+            | Command::Replay(_)
             | Command::ExtractTools(_)
             | Command::Resume(_)
             | Command::New(_)

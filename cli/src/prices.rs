@@ -41,8 +41,9 @@ impl Prices {
         }
     }
 
-    /// What a request to a model costs.
+    /// What a request to a model costs, if its tokens are known.
     pub(crate) fn cost(&self, model: &str, usage: Usage) -> Option<Cost> {
+        usage.total()?;
         let price = self.0.iter().find(|price| matches_glob(&price.model, model))?;
         let counts = [
             (usage.input, price.input),
@@ -109,6 +110,7 @@ mod tests {
         };
         assert_eq!(prices.cost("beacon-2-large", usage), Some(Cost::from_usd(2.0 + 21.0 + 2.0 + 2.0)));
         assert_eq!(prices.cost("local", usage), Some(Cost::from_usd(0.0)), "a price of nothing is a price");
+        assert_eq!(prices.cost("local", Usage::default()), None, "nothing known is not nothing spent");
         assert_eq!(Prices(parse("").unwrap()).cost("local", usage), None);
     }
 

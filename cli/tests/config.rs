@@ -24,7 +24,7 @@ fn a_key_is_set_read_and_listed() {
     assert_eq!(env.run(&["config", "set", "list.limit", "2"]).code, 0);
     assert_eq!(env.run(&["config", "get", "list.limit"]).out, "2\n");
     assert_eq!(env.run(&["config", "get", "list.limit", "--json"]).json()["value"], 2);
-    assert_eq!(env.run(&["config", "list"]).out.lines().count(), 12);
+    assert_eq!(env.run(&["config", "list"]).out.lines().count(), 14);
     let listed = env.run(&["config", "list", "--json"]).json();
     assert_eq!((&listed[0]["key"], &listed[0]["value"]), (&"color".into(), &serde_json::Value::Null));
     assert_eq!((&listed[2]["key"], &listed[2]["value"]), (&"list.limit".into(), &2.into()));

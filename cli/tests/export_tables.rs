@@ -132,3 +132,53 @@ fn messages_of_both_options_are_read_from_smithers_own_tables() {
         assert_eq!(plain[1]["parts"][0]["text"], "Only text", "a run without messages is its prompt and result");
     }
 }
+
+#[test]
+fn a_masked_row_leaves_nothing_of_the_secret_in_the_file() {
+    let env = TestEnv::new();
+    let secret = ["ghp_", "a8Kd02LmNq7RtVwXz3Bc5Df9Hj1Ks4Mp6Ty"].concat();
+    let lines: String = (0..50)
+        .map(|at| {
+            let parent = if at == 0 { "null".to_owned() } else { format!("\"u{}\"", at - 1) };
+            let text = format!("my token is {secret}. {}", "tide ".repeat(at * 40));
+            format!("{{\"type\":\"user\",\"uuid\":\"u{at}\",\"parentUuid\":{parent},\"message\":{{\"content\":\"{text}\"}}}}\n")
+        })
+        .collect();
+    env.session("s1", &lines);
+    let file = env.work().join("r.db");
+    let holds = || String::from_utf8_lossy(&fs::read(&file).unwrap()).contains(&secret[..12]);
+    let exact = env.run(&["export", "s1", "--to", "sqlite", "-o", "r.db", "--no-redact"]);
+    assert!(exact.code == 0 && holds(), "{}", exact.all());
+    let masked = env.run(&["export", "s1", "--to", "sqlite", "-o", "r.db"]);
+    assert!(masked.code == 0 && !holds(), "{}", masked.all());
+}
+
+#[test]
+fn several_exports_into_one_new_file_wait_for_each_other() {
+    let env = TestEnv::new();
+    let started: Vec<_> = (0..4)
+        .map(|_| env.command(&["--demo", "export", "--to", "sqlite", "-o", "together.db"]).spawn().unwrap())
+        .collect();
+    for child in started {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let sessions = env.run(&["--demo", "list", "--sidechains", "--json"]).json().as_array().unwrap().len();
+    // The demo has a folder of its own to work in.
+    let file = [env.work(), env.home()]
+        .map(|folder| folder.join("together.db"))
+        .into_iter()
+        .find(|path| path.exists());
+    assert_eq!(number(&file.unwrap(), "select count(*) from agents"), sessions as i64);
+}
+
+#[test]
+fn nothing_to_store_makes_no_file_and_no_folder() {
+    let env = TestEnv::new();
+    let unknown = env.run(&["export", "nosuch", "--to", "sqlite", "-o", "q.db"]);
+    assert!(unknown.code != 0 && !env.work().join("q.db").exists(), "{}", unknown.all());
+    let missing = env.run(&["--demo", "export", "--to", "sqlite", "-o", "gone/x.db"]);
+    assert_eq!(missing.code, 2, "{}", missing.all());
+    assert!(missing.err.contains("gone"), "{}", missing.all());
+    assert!(!env.work().join("gone").exists());
+}

@@ -4,6 +4,7 @@
 mod support;
 
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -137,4 +138,46 @@ fn a_finished_run_of_smithers_gets_its_messages() {
         wait_for("storing", || count() == 3);
     }
     assert_eq!(agents(), before);
+}
+
+#[test]
+fn an_agent_that_does_not_close_its_end_is_not_waited_for() {
+    let env = TestEnv::new();
+    let path = session(&env);
+    let mut hook = env.command(&["hook", "claude-code"]).spawn().unwrap();
+    let mut said = hook.stdin.take().unwrap();
+    // It ends before it was told anything.
+    assert!(hook.wait().unwrap().success());
+    writeln!(said, "{}", json!({"session_id": ID, "transcript_path": path})).unwrap();
+    wait_for("indexing", || indexed_parts(&env) == 2);
+    drop(said);
+    assert_eq!(log(&env), "");
+}
+
+#[test]
+fn runs_of_smithers_that_finish_together_are_all_stored_and_every_failure_is_noted() {
+    const RUNS: i64 = 8;
+    let env = TestEnv::new();
+    let path = session(&env);
+    let database = env.work().join("smithers.db");
+    let connection = Connection::open(&database).unwrap();
+    connection
+        .execute_batch("create table agents(id text primary key, execution_id text not null, log_path text)")
+        .unwrap();
+    for run in 0..RUNS {
+        let row = "insert into agents values ('a' || ?1, 'e1', ?2)";
+        connection.execute(row, (run, path.to_str().unwrap())).unwrap();
+    }
+    for run in 0..RUNS {
+        for name in ["a", "missing"] {
+            assert_eq!(env.run(&["hook", "smithers", "smithers.db", &format!("{name}{run}")]).code, 0);
+        }
+    }
+    let stored = || {
+        let count = "select count(distinct agent_id) from messages";
+        connection.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap_or(0)
+    };
+    wait_for("storing", || stored() == RUNS && log(&env).lines().count() as i64 >= RUNS);
+    let log = log(&env);
+    assert!(log.lines().count() as i64 == RUNS && (0..RUNS).all(|run| log.contains(&format!("missing{run}"))), "{log}");
 }

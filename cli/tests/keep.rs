@@ -4,7 +4,9 @@
 mod support;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use support::TestEnv;
 
@@ -83,6 +85,11 @@ fn a_session_that_its_agent_deletes_stays_and_can_be_given_back() {
     let status = agent.run(&["keep", "status", "--json"]).json();
     assert_eq!((status["keep"].as_bool(), &status["onlyKept"]), (Some(true), &serde_json::json!([ID])));
 
+    let forked = agent.run(&["fork", ID, "--json"]);
+    let path = agent.real_path(forked.json()["path"].as_str().unwrap());
+    assert_eq!(path.parent(), agent.log().parent(), "a fork is where its agent finds it");
+    fs::remove_file(path).unwrap();
+
     let restored = agent.run(&["keep", "restore", &ID[..8]]);
     assert_eq!(restored.code, 0, "{}", restored.all());
     assert_eq!(fs::read(agent.log()).unwrap(), log);
@@ -91,6 +98,27 @@ fn a_session_that_its_agent_deletes_stays_and_can_be_given_back() {
     let again = agent.run(&["keep", "restore", &ID[..8]]);
     assert_eq!(again.code, 2, "{}", again.all());
     assert!(agent.run(&["keep", "off"]).code == 0 && agent.listed().as_array().unwrap().len() == 1);
+}
+
+#[test]
+fn keeping_changes_no_total() {
+    let agent = Agent::new();
+    let answer = serde_json::json!({
+        "type": "assistant", "uuid": "a1", "parentUuid": "u2", "sessionId": ID, "timestamp": "2026-11-14T10:00:05.000Z",
+        "requestId": "req_1", "cwd": "/gone/tide", "version": "2.1.0",
+        "message": {"id": "msg_1", "role": "assistant", "model": "claude-opus-4-5", "content": [{"type": "text", "text": "At noon."}],
+            "usage": {"input_tokens": 700, "output_tokens": 30, "cache_read_input_tokens": 5}},
+    });
+    fs::write(agent.log(), format!("{}{answer}\n", fs::read_to_string(agent.log()).unwrap())).unwrap();
+    let totals = || agent.run(&["stats", "--all", "--by", "day,model", "--json"]).json();
+    let before = totals();
+    assert_eq!(before["total"]["usage"]["output"], 30);
+    agent.run(&["keep", "on"]);
+    assert_eq!(totals(), before, "a copy is no second session");
+    agent.sweep();
+    assert_eq!(totals(), before, "what its agent deleted still counts");
+    agent.run(&["keep", "restore", ID]);
+    assert_eq!(totals(), before);
 }
 
 #[test]
@@ -106,6 +134,10 @@ fn a_session_that_its_agent_rewrites_keeps_what_it_was() {
         assert_eq!(found[0]["session"]["id"], ID, "{question}");
         assert_eq!(found.as_array().unwrap().len(), 1, "{question}");
     }
+    let found = agent.run(&["search", "\"low water\"", "--all", "--json"]).json();
+    let hit = format!("{ID}#{}", found[0]["hits"][0]["record"].as_str().unwrap());
+    let shown = agent.run(&["show", &hit]);
+    assert!(shown.code == 0 && shown.out.contains("And low water?"), "{}", shown.all());
     // What was rewritten twice has two older generations.
     fs::write(&new, line("n2", "Only the moon is left.")).unwrap();
     fs::rename(&new, agent.log()).unwrap();
@@ -164,6 +196,17 @@ fn what_is_excluded_is_read_but_neither_indexed_nor_lost() {
 }
 
 #[test]
+fn what_is_excluded_later_leaves_the_index() {
+    let agent = Agent::new();
+    let path = agent.real_path(agent.run(&["index", "--json"]).json()["path"].as_str().unwrap());
+    let has_words = || String::from_utf8_lossy(&fs::read(&path).unwrap()).contains("water");
+    assert!(has_words());
+    agent.run(&["config", "set", "exclude", "/gone/tide"]);
+    assert_eq!(agent.run(&["index", "--json"]).json()["forgotten"], 1);
+    assert!(!has_words());
+}
+
+#[test]
 fn an_index_is_compared_with_the_sessions() {
     let agent = Agent::new();
     let path = agent.real_path(agent.run(&["index", "--json"]).json()["path"].as_str().unwrap());
@@ -177,4 +220,20 @@ fn an_index_is_compared_with_the_sessions() {
         agent.run(&["index", "--rebuild"]);
         assert_eq!(agent.run(&["index", "--verify"]).code, 0);
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_watch_waits_for_the_first_session_and_ends_at_the_first_ctrl_c() {
+    let agent = Agent { env: TestEnv::new() };
+    let mut watching = agent.env.command(&["index", "--watch"]).stdin(Stdio::null()).spawn().unwrap();
+    let mut lines = BufReader::new(watching.stdout.take().unwrap()).lines();
+    fs::create_dir_all(agent.log().parent().unwrap()).unwrap();
+    fs::write(agent.log(), line("u1", "When is high water?")).unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "Indexed 1 session; 0 unchanged.");
+    fs::write(agent.log(), line("u1", "When is high water?") + &line("u2", "And low water?")).unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "Indexed 1 session; 0 unchanged.");
+    let pid = watching.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(watching.wait().unwrap().code(), Some(0));
 }

@@ -80,6 +80,15 @@ const MASKED: &[(&str, &[&[&str]])] = &[
         ],
     ),
     (
+        "replay",
+        &[
+            &["replay", "s1"],
+            &["replay", "s1", "--full"],
+            &["replay", "s1", "--json"],
+            &["replay", "c1", "--step", "--full"],
+        ],
+    ),
+    (
         "tree",
         &[
             &["tree", "s1"],

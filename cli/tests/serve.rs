@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use support::TestEnv;
 
 /// A server that runs.
@@ -46,6 +46,20 @@ impl Server {
 
     fn page(&self, path: &str) -> String {
         self.ask(path, &[&format!("Authorization: Bearer {}", self.token)])
+    }
+
+    /// What the API answers.
+    fn json(&self, path: &str) -> Value {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let (port, token) = (self.port, &self.token);
+        // Without chunks: the answer ends with the connection.
+        let request = format!("GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap_or_else(|error| panic!("{path}: {error}: {answer}"))
     }
 
     /// Presses Ctrl-C, and gives the exit code.
@@ -122,6 +136,32 @@ fn a_taken_port_is_an_error_only_if_it_was_asked_for() {
 }
 
 #[test]
+fn what_is_hidden_or_of_another_project_is_on_no_page() {
+    let home = || {
+        let env = TestEnv::new();
+        for (id, project) in [("5a00", "/w/tide"), ("5b00", "/w/ebb")] {
+            let folder = env.home().join(".sage/sessions").join(id);
+            fs::create_dir_all(&folder).unwrap();
+            let prompt = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": id, "format": 2,
+                "timestamp": "2026-11-01T10:00:00Z", "context": {"cwd": project},
+                "message": {"role": "user", "content": format!("Water in {project}")}});
+            fs::write(folder.join("messages.jsonl"), format!("{prompt}\n")).unwrap();
+        }
+        env
+    };
+    let hiding = home();
+    hiding.run(&["config", "set", "serve.hide", "/w/ebb"]);
+    for server in [Server::start(hiding, &["serve"]), Server::start(home(), &["serve", "--project", "/w/tide"])] {
+        for path in ["/", "/search?q=water"] {
+            let page = server.page(path);
+            assert!(page.contains("Water in /w/tide") && !page.contains("Water in /w/ebb"), "{path}: {page}");
+        }
+        assert!(server.page("/s/5a00").starts_with("HTTP/1.1 200"));
+        assert!(server.page("/s/5b00").starts_with("HTTP/1.1 404"));
+    }
+}
+
+#[test]
 fn no_page_has_a_secret() {
     let secret = format!("{}{}", "ghp_", "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5");
     let env = TestEnv::new();
@@ -164,4 +204,67 @@ fn no_page_has_a_secret() {
         assert!(!page.contains(&secret), "{path}: {page}");
     }
     assert!(server.page("/s/s1").contains("[REDACTED"));
+}
+
+#[test]
+fn the_api_answers_what_the_command_line_prints() {
+    let server = Server::start(TestEnv::new(), &["--demo", "serve", "--port", "0"]);
+    let printed = |args: &[&str]| -> Value {
+        let output = server._env.command(&[&["--demo", "--json"], args].concat()).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let listed = printed(&["list", "--all"]);
+    assert_eq!(server.json("/api/v1/sessions?limit=1000")["items"], listed);
+    for row in listed.as_array().unwrap() {
+        let id = row["id"].as_str().unwrap();
+        for sdk in ["5", "6", "7"] {
+            let answered = server.json(&format!("/api/v1/sessions/{id}/messages?sdk={sdk}"));
+            let printed = printed(&["show", id, "--sdk", sdk]);
+            assert_eq!(without_urls(&answered["items"]), without_urls(&printed["messages"]), "{id} for {sdk}");
+        }
+        let twin = server.json(&format!("/s/{id}.json"));
+        assert_eq!(without_urls(&twin), without_urls(&printed(&["show", id])), "{id}");
+        assert_eq!(server.json(&format!("/api/v1/sessions/{id}/tree")), printed(&["tree", id]), "{id}");
+        assert_eq!(server.json(&format!("/api/v1/sessions/{id}/files"))["items"], printed(&["files", id]), "{id}");
+        assert_eq!(
+            server.json(&format!("/api/v1/sessions/{id}/tools"))["items"],
+            printed(&["extract-tools", id]),
+            "{id}"
+        );
+    }
+    // Equal matches have no order.
+    let found = |items: &Value| -> Vec<(Value, usize)> {
+        let hits = |found: &Value| found["hits"].as_array().unwrap().len();
+        items.as_array().unwrap().iter().map(|found| (found["session"].clone(), hits(found))).collect()
+    };
+    let answered = server.json("/api/v1/search?q=hour");
+    assert_eq!(found(&answered["items"]), found(&printed(&["search", "hour", "--all"])));
+    for by in ["day", "project,model", "tool"] {
+        assert_eq!(server.json(&format!("/api/v1/stats?by={by}")), printed(&["stats", "--all", "--by", by]), "{by}");
+    }
+}
+
+/// Files have other addresses in the API.
+fn without_urls(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(without_urls).collect(),
+        Value::Object(fields) if fields.get("type") == Some(&"file".into()) => fields
+            .iter()
+            .filter(|(key, _)| *key != "url")
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect(),
+        Value::Object(fields) => fields.iter().map(|(key, value)| (key.clone(), without_urls(value))).collect(),
+        other => other.clone(),
+    }
+}
+
+#[test]
+fn an_origin_is_exact() {
+    let env = TestEnv::new();
+    for origin in ["*", "null", "localhost:5173", "http://", "http://a/", "http://a/b", "http://A", "ftp://a"] {
+        let output = env.command(&["serve", "--allow-origin", origin]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{origin}: {said}");
+        assert!(said.contains("is no origin"), "{origin}: {said}");
+    }
 }

@@ -77,6 +77,17 @@ fn nothing_but_one_question_is_answered() {
 }
 
 #[test]
+fn a_question_has_a_size_and_a_time() {
+    let env = TestEnv::new();
+    let numbers = "with recursive n(x) as (select 1 union all select x + 1 from n";
+    let many = env.run(&["--demo", "sql", &format!("{numbers} limit 100001) select x from n"), "--json"]);
+    assert_eq!((many.code, many.json().as_array().unwrap().len()), (0, 100_000));
+    assert!(many.err.contains("there are more than 100000 rows"), "{}", many.err);
+    let endless = env.run(&["--demo", "sql", &format!("{numbers}) select count(*) from n")]);
+    assert!(endless.code == 2 && endless.err.contains("more than 10 seconds"), "{}", endless.all());
+}
+
+#[test]
 fn a_table_and_a_csv_have_the_same_cells() {
     let env = TestEnv::new();
     let sql = "select 'a' as x, null as y, 2 as x, '=1' as z";

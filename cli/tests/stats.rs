@@ -50,10 +50,7 @@ fn claude(env: &TestEnv, id: &str) -> std::path::PathBuf {
 }
 
 fn total(ran: &Ran) -> Value {
-    let mut total = ran.json()["total"].clone();
-    // A copy is one more session, and nothing else.
-    total.as_object_mut().unwrap().remove("sessions");
-    total
+    ran.json()["total"].clone()
 }
 
 #[test]
@@ -66,7 +63,7 @@ fn a_fork_and_a_conversion_change_no_number() {
     assert_eq!(
         before,
         json!({
-            "usage": {"input": 40, "output": 62, "cacheRead": 360}, "costUsd": 0.00193, "unpriced": 0, "requests": 4,
+            "usage": {"input": 40, "output": 62, "cacheRead": 360}, "costUsd": 0.00193, "unpriced": 0, "requests": 4, "sessions": 1,
             "messages": 6, "turns": 2, "toolCalls": 2, "toolFailures": 1, "toolSeconds": 120.0, "filesTouched": 1,
             "activeSeconds": 480.0, "thinkingCharacters": 0, "thinkingShare": 0.0, "cacheHitRate": 0.9, "retries": 1,
             "compactions": 0, "cleanEnds": 2, "thinkingTurns": 0, "thinkingCleanEnds": 0,
@@ -81,6 +78,8 @@ fn a_fork_and_a_conversion_change_no_number() {
         let made = env.run(arguments);
         assert_eq!(made.code, 0, "{arguments:?} {}", made.all());
         assert_eq!(total(&env.run(&["stats", "--all", "--json"])), before, "{arguments:?}");
+        let rows = env.run(&["stats", "--all", "--by", "agent", "--json"]).json()["rows"].clone();
+        assert_eq!(rows.as_array().unwrap().len(), 1, "an agent that only has copies has no row: {rows}");
     }
     // The index only remembers: without it the numbers are the same.
     assert_eq!(total(&env.run(&["stats", "--all", "--json", "--no-redact"])), before);
@@ -146,4 +145,117 @@ fn what_no_list_knows_is_unpriced_until_the_user_prices_it() {
     fs::write(&prices, "[[price]]\nmatch = 3").unwrap();
     let wrong = env.run(&["stats", "--all"]);
     assert!(wrong.code == 0 && wrong.err.contains("prices.toml"), "{}", wrong.all());
+}
+
+/// A session of one answer with this usage and these further fields of its line, and what is counted and explained of it.
+fn counted(usage: Value, more: &Value) -> (Value, Value) {
+    let env = TestEnv::new();
+    let path = claude(&env, "s1");
+    let log = fs::read_to_string(&path).unwrap();
+    let lines: Vec<&str> = log.lines().take(2).collect();
+    let mut answer: Value = serde_json::from_str(lines[1]).unwrap();
+    answer["message"]["usage"] = usage;
+    answer.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    fs::write(&path, format!("{}\n{answer}\n", lines[0])).unwrap();
+    let total = env.run(&["stats", "--all", "--json"]).json()["total"].clone();
+    (total, env.run(&["stats", "--all", "--explain", "--json"]).json())
+}
+
+#[test]
+fn what_cannot_be_true_is_ignored_and_explained() {
+    let tokens = json!({"input_tokens": 1_000_000});
+    // The cost by the list.
+    let listed = (json!(5.0), json!(0), json!(1));
+    let unpriced = (Value::Null, json!(1), json!(1));
+    for (usage, more, expected, ignored) in [
+        (tokens.clone(), json!({"costUSD": 0.25}), (json!(0.25), json!(0), json!(1)), json!(null)),
+        (tokens.clone(), json!({"costUSD": 1e12}), listed.clone(), json!(["costUSD: 1000000000000.0"])),
+        (tokens.clone(), json!({"costUSD": -1}), listed.clone(), json!(["costUSD: -1"])),
+        (tokens, json!({"costUSD": "0.2"}), listed.clone(), json!(["costUSD: \"0.2\""])),
+        (json!({"input_tokens": 1e6}), json!({}), listed, json!(null)),
+        (json!({}), json!({}), unpriced.clone(), json!(null)),
+        (json!({"input_tokens": "12"}), json!({}), unpriced, json!(["input_tokens: \"12\""])),
+    ] {
+        let (total, explained) = counted(usage.clone(), &more);
+        let found = (total["costUsd"].clone(), total["unpriced"].clone(), total["requests"].clone());
+        assert_eq!(found, expected, "{usage} {more}");
+        assert_eq!(explained["counted"][0]["ignored"], ignored, "{usage} {more}");
+    }
+    for usage in [json!("str"), json!(5), json!([])] {
+        let (total, explained) = counted(usage.clone(), &json!({}));
+        assert_eq!((&total["requests"], &explained["counted"]), (&json!(0), &json!([])), "{usage}");
+        assert_eq!(explained["notCounted"][0]["ignored"], json!([format!("usage: {usage}")]));
+        assert_eq!(explained["notCounted"][0]["lines"], json!([2]));
+    }
+}
+
+#[test]
+fn a_cost_in_another_currency_is_no_cost_in_dollars() {
+    let env = TestEnv::new();
+    let line = |currency: Value| {
+        let answer = json!({"type": "assistant", "uuid": "a1", "parentUuid": null, "sessionId": "s1", "timestamp": "2026-11-14T10:00:00Z",
+            "message": {"role": "assistant", "content": "Hi", "model": "my-own-model"},
+            "usage": {"inputTokens": 5, "costEstimate": 0.25, "currency": currency}});
+        format!("{answer}\n")
+    };
+    for (currency, cost) in [(json!(null), json!(0.25)), (json!("usd"), json!(0.25)), (json!("EUR"), json!(null))] {
+        env.session("s1", &line(currency.clone()));
+        let total = env.run(&["stats", "--all", "--json"]).json()["total"].clone();
+        assert_eq!(total.get("costUsd").unwrap_or(&Value::Null), &cost, "{currency}");
+    }
+    let explained = env.run(&["stats", "--all", "--explain", "--json"]).json();
+    assert_eq!(explained["counted"][0]["ignored"], json!(["costEstimate: 0.25 EUR"]));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn names_cannot_control_a_terminal_and_a_pipe_has_them_as_they_are() {
+    let env = TestEnv::new();
+    let path = claude(&env, "s1");
+    let log = fs::read_to_string(&path)
+        .unwrap()
+        .replace("claude-opus-4-5", "\\u001b[31mred\\u001b]0;pwn\\u0007\\u202e");
+    fs::write(&path, log).unwrap();
+    for command in ["stats --all --by model --csv", "sql --all 'select model from usage' --csv"] {
+        let shown = env.on_terminal([24, 80], command);
+        assert!(shown.contains("red") && !shown.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{command}: {shown:?}");
+    }
+    let piped = env.run(&["stats", "--all", "--by", "model", "--csv"]).out;
+    assert!(piped.contains("\u{1b}[31mred"), "{piped:?}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn eighty_columns_have_room_for_what_counts() {
+    let env = TestEnv::new();
+    claude(&env, "s1");
+    let shown = env.on_terminal([24, 80], "stats --all --by tool");
+    let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["TOOL", "CALLS", "FAILED", "SHARE", "TIME", "RETRIED", "FILES"], "{shown}");
+    assert_eq!(rows[1][..7], ["=Edit", "2", "1", "50", "%", "2", "min"], "{shown}");
+    let days = env.on_terminal([24, 80], "stats --all");
+    assert!(days.lines().any(|line| line.starts_with("2026-11-14") && line.contains('█')), "{days}");
+}
+
+#[test]
+fn a_pipe_has_plain_numbers() {
+    let env = TestEnv::new();
+    claude(&env, "s1");
+    let piped = env.run(&["stats", "--all"]).out;
+    assert!(
+        piped.contains("\n2 turns, 2 of them ended with an answer (1.0 turns to a clean end); 231 tokens a turn\n"),
+        "{piped}"
+    );
+    assert!(piped.contains("2 tool calls, 1 failed (50 %, 0.50 a turn), 1 retried; 120 s in tools"), "{piped}");
+    let blocks = env.run(&["stats", "--all", "--blocks"]).out;
+    assert!(blocks.contains("\n2026-11-14T23:00:00Z ") && !blocks.contains('$'), "{blocks}");
+    let csv = env.run(&["stats", "--all", "--blocks", "--csv"]).out;
+    assert!(
+        csv.lines()
+            .next()
+            .unwrap()
+            .ends_with(",tokens_per_minute,cost_per_hour,minutes_left,projected_tokens,projected_cost_usd"),
+        "{csv}"
+    );
+    assert_eq!(env.run(&["stats", "--all", "--blocks", "--by", "model"]).code, 2, "windows have no other rows");
 }

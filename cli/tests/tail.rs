@@ -492,3 +492,26 @@ fn chunks_of_all_sessions_cannot_be_meant() {
     let ran = TestEnv::new().run(&["tail", "--all", "--chunks"]);
     assert_eq!(ran.code, 2, "{}", ran.all());
 }
+
+#[test]
+fn a_finished_agent_is_told_once_and_runs_a_command() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    let told = env.work().join("told");
+    let command = format!("echo \"$SCROLLBACK_EVENT $SCROLLBACK_SESSION $SCROLLBACK_TEXT\" >> {}", told.display());
+    let args = ["tail", "s1", "--jsonl", "--poll", "--notify", "--notify-command", &command];
+    let mut tail = Tail::start(&env, &args);
+    tail.until("Yes.");
+    append(&path, user("u3", "a2", "And three?"));
+    append(&path, line("assistant", "a3", Some("u3"), "Six."));
+    tail.until("\"notice\"");
+    let (code, _, seen) = tail.interrupt();
+    assert_eq!(code, Some(0));
+    let notices: Vec<&String> = seen.iter().filter(|line| line.contains("\"notice\"")).collect();
+    assert_eq!(notices, [r#"{"type":"notice","session":"s1","event":"finished","text":"Six."}"#]);
+    // The command is not waited for.
+    while !std::fs::read_to_string(&told).is_ok_and(|told| told.ends_with('\n')) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(std::fs::read_to_string(&told).unwrap(), "finished s1 Six.\n");
+}

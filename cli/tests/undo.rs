@@ -240,6 +240,20 @@ fn a_file_that_somebody_changed_stops_everything() {
 }
 
 #[test]
+fn if_every_file_is_left_out_there_is_nothing_to_do() {
+    let desk = Desk::new();
+    for path in ["tides.txt", "notes/new.txt"] {
+        fs::write(desk.env.work().join(path), "mine\n").unwrap();
+    }
+    let log = fs::read(&desk.log).unwrap();
+    let undone = desk.env.run(&["undo", "s1#u1", "--yes", "--skip-conflicts"]);
+    assert_eq!((undone.code, undone.err.trim_end()), (0, "Nothing to do: no file is ready, so nothing was changed."));
+    assert_eq!(fs::read(&desk.log).unwrap(), log, "no record");
+    // Who only wants to see it may have agreed, too.
+    assert_eq!(desk.env.run(&["undo", "s1#u1", "--dry-run", "--yes"]).code, 1);
+}
+
+#[test]
 fn force_overwrites_and_keeps_what_it_overwrites() {
     let desk = Desk::new();
     fs::write(desk.env.work().join("tides.txt"), "mine\n").unwrap();
@@ -247,6 +261,21 @@ fn force_overwrites_and_keeps_what_it_overwrites() {
     assert_eq!(desk.file("tides.txt").as_deref(), Some("03:10\n"));
     assert_eq!(desk.env.run(&["redo", "s1", "--yes"]).code, 0);
     assert_eq!(desk.file("tides.txt").as_deref(), Some("mine\n"));
+}
+
+#[test]
+fn force_overwrites_what_it_may_and_the_rest_is_left_out() {
+    let desk = Desk::new();
+    fs::write(desk.env.work().join("tides.txt"), "mine\n").unwrap();
+    let new = desk.env.work().join("notes/new.txt");
+    fs::remove_file(&new).unwrap();
+    fs::create_dir(&new).unwrap();
+    fs::write(new.join("mine"), "mine\n").unwrap();
+    assert_eq!(desk.env.run(&["undo", "s1#u1", "--yes", "--force"]).code, 1);
+    let undone = desk.env.run(&["undo", "s1#u1", "--yes", "--force", "--skip-conflicts"]);
+    assert_eq!(undone.code, 0, "{}", undone.all());
+    assert_eq!(desk.file("tides.txt").as_deref(), Some("03:10\n"));
+    assert_eq!(fs::read_to_string(new.join("mine")).unwrap(), "mine\n");
 }
 
 /// The edit is a person's: whatever is forced, it can be had again.

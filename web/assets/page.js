@@ -131,6 +131,126 @@ document.addEventListener("DOMContentLoaded", () => {
     if (next) setTimeout(() => location.replace(next.href + "&play=1"), Math.min(Math.max(took / 10, 2000), 10000));
   }
 
+  // A session while it is written: whole messages come by their ids, as the page has them.
+  const box = document.querySelector("#messages[data-live]");
+  const bar = document.querySelector(".live");
+  if (box && bar) {
+    const button = (name) => bar.querySelector(`[data-live-key=${name}]`);
+    const root = document.documentElement;
+    const isEnd = () => scrollY + innerHeight > root.scrollHeight - 120;
+    const isOwn = (one) => one.id.startsWith("m-");
+    let stream, last, timer, paused = false, notes = false, missed = 0, turn = Promise.resolve();
+
+    function say() {
+      bar.hidden = false;
+      bar.querySelector(".live-news").textContent = paused ? ": paused" : missed ? `: ${missed} new` : "";
+      button("newest").hidden = !missed;
+    }
+    function newest() {
+      missed = 0;
+      scrollTo({ top: root.scrollHeight, behavior: "instant" });
+      say();
+    }
+    // What stands between two messages belongs to the second.
+    function clear(one, side) {
+      while (one[side] && !isOwn(one[side])) one[side].remove();
+    }
+    function put({ html, end, behind }) {
+      const shelf = document.createElement("template");
+      shelf.innerHTML = html;
+      const parts = [...shelf.content.children];
+      const article = parts.find(isOwn);
+      const old = document.getElementById(article.id);
+      const place = old ?? document.getElementById(behind);
+      // It stands before what the page shows.
+      if (!place && box.firstElementChild) return;
+      if (place) clear(place, "nextElementSibling");
+      if (old) {
+        clear(old, "previousElementSibling");
+        const folds = all("details", article);
+        all("details", old).forEach((fold, at) => { if (folds[at]) folds[at].open = fold.open; });
+        const has = old.contains(document.activeElement);
+        old.replaceWith(...parts);
+        if (has) article.focus({ preventScroll: true });
+      } else {
+        if (place) place.after(...parts);
+        else box.append(...parts);
+        missed += 1;
+      }
+      if (end) article.insertAdjacentHTML("afterend", end);
+    }
+    async function take(kind, data) {
+      const follows = isEnd();
+      if (kind === "message") put(data);
+      else if (kind === "removed") {
+        for (const id of data.anchors) {
+          const one = document.getElementById(id);
+          if (one) { clear(one, "previousElementSibling"); one.remove(); }
+        }
+      } else {
+        const answer = await fetch(location.pathname + location.search);
+        if (!answer.ok) return;
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        box.replaceChildren(...page.getElementById("messages").childNodes);
+      }
+      if (follows) newest();
+      else say();
+      if (notes) tell(data.ended);
+    }
+    // Says that the agent waits or is done, to somebody who looks elsewhere.
+    function tell(ended) {
+      const show = (text) => { if (document.hidden) new Notification(document.title, { body: text, tag: location.pathname }); };
+      clearTimeout(timer);
+      if (box.lastElementChild?.querySelector(".tool-wait")) show("waits for you");
+      else timer = setTimeout(show, ended ? 0 : 60000, "has finished");
+    }
+    function connect() {
+      stream?.close();
+      stream = null;
+      if (paused || (document.hidden && !notes)) return;
+      stream = new EventSource(last ? box.dataset.live.replace(/after=.*/, "after=" + last) : box.dataset.live);
+      for (const kind of ["message", "removed", "reset"]) {
+        stream.addEventListener(kind, (event) => {
+          last = event.lastEventId || last;
+          const data = JSON.parse(event.data);
+          turn = turn.then(() => take(kind, data));
+        });
+      }
+    }
+    bar.addEventListener("click", async (event) => {
+      const key = event.target.dataset.liveKey;
+      if (key === "newest") newest();
+      if (key === "pause") { paused = !paused; connect(); say(); }
+      if (key === "notify") { notes = !notes && await Notification.requestPermission() === "granted"; }
+      event.target.setAttribute("aria-pressed", key === "pause" ? paused : notes);
+    });
+    document.addEventListener("visibilitychange", connect);
+    connect();
+  }
+
+  // The list of sessions while it changes.
+  const running = document.querySelector(".running[data-live]");
+  if (running) {
+    const rows = (id) => all("[data-session]").filter((one) => one.dataset.session === id);
+    const count = () => {
+      const runs = all(".run", running).length;
+      running.hidden = !runs;
+      running.querySelector(".meta").textContent = runs;
+    };
+    const stream = new EventSource(running.dataset.live);
+    stream.addEventListener("message", (event) => {
+      const { id, html, run } = JSON.parse(event.data);
+      rows(id).filter((one) => one.closest(".run")).forEach((one) => one.remove());
+      if (run) running.insertAdjacentHTML("beforeend", run);
+      const row = rows(id).find((one) => one.closest(".row"));
+      if (row) row.outerHTML = html;
+      else if (!location.search) document.querySelector(".day > ol")?.insertAdjacentHTML("afterbegin", html);
+      count();
+    });
+    stream.addEventListener("removed", (event) => { JSON.parse(event.data).ids.flatMap(rows).forEach((one) => one.remove()); count(); });
+    stream.addEventListener("reset", () => location.reload());
+  }
+
   let waiting = false;
   addEventListener("scroll", () => {
     if (waiting) return;

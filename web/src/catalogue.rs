@@ -37,6 +37,21 @@ pub struct Entry {
     pub glance: Option<Arc<Glance>>,
     /// What its files were like when they were read.
     stamp: Option<u64>,
+    /// When we saw it change.
+    grown: Option<Instant>,
+}
+
+impl Entry {
+    /// For how long it has not grown: since we saw it change, or since its newest record.
+    pub(crate) fn quiet_for(&self, now: Timestamp) -> Option<Duration> {
+        let written = self.row.updated.and_then(|at| Duration::try_from(now.duration_since(at)).ok());
+        written.into_iter().chain(self.grown.map(|grown| grown.elapsed())).min()
+    }
+
+    /// Whether its files are still what they were when it was listed.
+    pub(crate) fn is_as_listed(&self) -> bool {
+        self.source.stamp() == self.stamp
+    }
 }
 
 /// A session at a glance.
@@ -62,6 +77,8 @@ pub struct Shelf {
     pub entries: Vec<Entry>,
     by_id: HashMap<String, Vec<usize>>,
     by_call: HashMap<(String, String), usize>,
+    /// Sessions that are not shown: one of them can have a fact that a copy in another one only repeats.
+    others: Vec<(Box<SessionRow>, Source)>,
     /// When the disk was looked at.
     pub read_at: Option<Timestamp>,
     /// How many could not be read.
@@ -79,7 +96,12 @@ pub enum Found<'s> {
 }
 
 impl Shelf {
-    fn new(entries: Vec<Entry>, unreadable: usize, read_at: Timestamp) -> Shelf {
+    fn new(
+        entries: Vec<Entry>,
+        others: Vec<(Box<SessionRow>, Source)>,
+        unreadable: usize,
+        read_at: Timestamp,
+    ) -> Shelf {
         let mut by_id: HashMap<String, Vec<usize>> = HashMap::new();
         let mut by_call = HashMap::new();
         for (at, entry) in entries.iter().enumerate() {
@@ -88,7 +110,7 @@ impl Shelf {
                 by_call.insert((parent.0.clone(), call.clone()), at);
             }
         }
-        Shelf { entries, by_id, by_call, read_at: Some(read_at), unreadable }
+        Shelf { entries, by_id, by_call, others, read_at: Some(read_at), unreadable }
     }
 
     /// Finds a session by its id, a beginning of it, or either with its dialect before it.
@@ -189,7 +211,8 @@ pub fn list(site: &Site) {
 fn look(site: &Site) -> Looked {
     let mut looked = listed(site);
     glance(&mut looked.entries, site);
-    site.catalogue.replace(Shelf::new(looked.entries.clone(), looked.unreadable, (site.now)()));
+    let shelf = Shelf::new(looked.entries.clone(), looked.others.clone(), looked.unreadable, (site.now)());
+    site.catalogue.replace(shelf);
     read_texts(&mut looked.archive, site);
     looked
 }
@@ -202,9 +225,8 @@ pub fn list_and_count(site: &Site) {
 /// What was found on the disk.
 struct Looked {
     archive: Archive,
-    /// Every session, also those that are not shown: one of them can have a fact that a copy only repeats.
-    all: Vec<(Box<SessionRow>, Source)>,
     entries: Vec<Entry>,
+    others: Vec<(Box<SessionRow>, Source)>,
     unreadable: usize,
 }
 
@@ -221,18 +243,49 @@ fn listed(site: &Site) -> Looked {
         let stamp = source.stamp();
         let same = known.get(source.path.as_path()).filter(|known| known.stamp == stamp && known.row.id == row.id);
         let glance = same.and_then(|known| known.glance.clone());
-        entries.push(Entry { row, source, glance, stamp });
+        let grown = match known.get(source.path.as_path()) {
+            Some(known) if known.stamp == stamp => known.grown,
+            Some(_) => Some(Instant::now()),
+            // It may be a copy of an old one; its newest record says more.
+            None => None,
+        };
+        entries.push(Entry { row, source, glance, stamp, grown });
     }
-    site.catalogue.replace(Shelf::new(entries.clone(), unreadable, (site.now)()));
-    Looked { archive, all: listing.sessions, entries, unreadable }
+    let shown: HashSet<&str> = entries.iter().map(|entry| entry.row.path.as_str()).collect();
+    let others = listing.sessions.into_iter().filter(|(row, _)| !shown.contains(row.path.as_str()));
+    let others: Vec<_> = others.collect();
+    site.catalogue.replace(Shelf::new(entries.clone(), others.clone(), unreadable, (site.now)()));
+    Looked { archive, entries, others, unreadable }
 }
 
 /// Counts what all sessions add up to. Where an index keeps what each adds, nothing is read.
-fn count(looked: Looked, site: &Site) {
-    let Looked { mut archive, all, entries, .. } = looked;
-    let mut kept = std::mem::take(&mut *site.catalogue.counted.lock().unwrap_or_else(PoisonError::into_inner));
-    let shown: HashSet<String> = entries.iter().map(|entry| entry.row.path.clone()).collect();
-    let is_in_scope = |row: &SessionRow| shown.contains(&row.path);
+fn count(mut looked: Looked, site: &Site) {
+    let shown = looked.entries.into_iter().map(|entry| (entry.row, entry.source));
+    let sessions = count_each(&mut looked.archive, shown.collect(), looked.others, site);
+    let figures = Figures::of(&sessions, &site.zone, &*site.price);
+    *site.catalogue.figures.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(figures);
+}
+
+/// What each session can add to a count; of those that are shown, the wanted ones are in scope.
+pub(crate) fn counted(site: &Site, is_wanted: &(dyn Fn(&SessionRow) -> bool + Sync)) -> Vec<CountedSession> {
+    let shelf = site.catalogue.shelf();
+    let shown = shelf.entries.iter().map(|entry| (entry.row.clone(), entry.source.clone())).collect();
+    let mut sessions = count_each(&mut (site.open_archive)(), shown, shelf.others.clone(), site);
+    sessions.iter_mut().for_each(|session| session.is_in_scope &= is_wanted(&session.row));
+    sessions
+}
+
+fn count_each(
+    archive: &mut Archive,
+    shown: Vec<(Box<SessionRow>, Source)>,
+    others: Vec<(Box<SessionRow>, Source)>,
+    site: &Site,
+) -> Vec<CountedSession> {
+    // One count at a time: the second one finds what the first has read.
+    let mut kept = site.catalogue.counted.lock().unwrap_or_else(PoisonError::into_inner);
+    let in_scope: HashSet<String> = shown.iter().map(|(row, _)| row.path.clone()).collect();
+    let is_in_scope = |row: &SessionRow| in_scope.contains(&row.path);
+    let all: Vec<_> = shown.into_iter().chain(others).collect();
     let stamps: HashMap<PathBuf, u64> =
         all.iter().filter_map(|(_, source)| Some((source.path.clone(), source.stamp()?))).collect();
     let (mut sessions, mut changed) = (Vec::new(), Vec::new());
@@ -248,16 +301,14 @@ fn count(looked: Looked, site: &Site) {
     }
     let counted = archive.count(changed, &is_in_scope, &|| {});
     sessions.extend(counted.sessions.into_iter().zip(counted.sources.into_iter().map(|source| source.path)));
-    let (sessions, paths): (Vec<CountedSession>, Vec<PathBuf>) = sessions.into_iter().unzip();
-    let figures = Figures::of(&sessions, &site.zone, &*site.price);
-    *site.catalogue.figures.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(figures);
     if !archive.has_index() {
-        let kept = sessions.into_iter().zip(paths).filter_map(|(session, path)| {
-            let stamp = *stamps.get(&path)?;
-            Some((path, (stamp, session.counts)))
+        let counts = sessions.iter().filter_map(|(session, path)| {
+            let stamp = *stamps.get(path)?;
+            Some((path.clone(), (stamp, session.counts.clone())))
         });
-        *site.catalogue.counted.lock().unwrap_or_else(PoisonError::into_inner) = kept.collect();
+        *kept = counts.collect();
     }
+    sessions.into_iter().map(|(session, _)| session).collect()
 }
 
 /// Reads the newest sessions that were not read yet.
@@ -316,12 +367,14 @@ pub fn keep(site: &Arc<Site>) -> Interrupter {
     let site = site.clone();
     std::thread::spawn(move || {
         grammar::load();
+        let watch_roots = |watch: &mut Watch| site.places.roots().iter().filter(|root| watch.folder(root)).count() > 0;
+        watch_roots(&mut watch);
         count(look(&site), &site);
         let (mut looked, mut counted) = (Instant::now(), Instant::now());
         let mut uncounted = None;
         loop {
-            site.places.roots().iter().for_each(|root| watch.folder(root));
-            let woken = watch.wait();
+            // The first session of an agent makes its folder.
+            let woken = if watch_roots(&mut watch) { Wake::Changed(HashSet::new()) } else { watch.wait() };
             if counted.elapsed() >= COUNT_EVERY
                 && let Some(found) = uncounted.take()
             {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use scrollback::model::{Cost, Usage};
-use scrollback::view::counting::{CountedSession, Elected, Level, StatsQuery, StatsRow, stats};
+use scrollback::view::counting::{CountedSession, Elected, Level, Reason, StatsQuery, StatsRow, stats};
 use scrollback::view::surroundings::TurnRequest;
 use scrollback_index::listed_cost;
 
@@ -129,7 +129,7 @@ fn row(counts: StatsRow) -> Option<Row> {
     Some(Row { day: key.next()?, project: key.next()?, agent: key.next()??, name: key.next()?, counts })
 }
 
-/// What each session cost. A copy of another session's request costs nothing here: it was paid there.
+/// What each session cost. A request that another session made first costs nothing here: it was paid there.
 fn of_sessions(
     sessions: &[CountedSession],
     elected: &Elected,
@@ -138,7 +138,9 @@ fn of_sessions(
     let mut costs: Vec<SessionCost> = vec![SessionCost::default(); sessions.len()];
     for (at, session) in sessions.iter().enumerate() {
         let mut own = Money::default();
-        for request in session.counts.requests.iter().filter(|request| request.origin.is_none()) {
+        let reasons = &elected.requests[at];
+        let counted = session.counts.requests.iter().zip(reasons).filter(|(_, reason)| **reason == Reason::Counted);
+        for (request, _) in counted {
             let model = request.model.and_then(|model| session.counts.models.get(usize::from(model)));
             let known = request.recorded_cost.or(request.listed_cost);
             own.add(known.or_else(|| price(model?, request.usage())));

@@ -11,7 +11,11 @@ pub mod export;
 pub mod catalogue;
 mod site;
 mod pages;
+mod live;
+mod api;
 pub mod server;
+pub mod scripted;
+pub mod records;
 
 pub use site::Site;
 pub use transcript::{SubAgents, Transcript};

@@ -16,11 +16,43 @@ pub(crate) static STYLE_HASH: LazyLock<String> =
     LazyLock::new(|| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(STYLE.as_bytes()))));
 
 /// The script: comfort only, every page works without it.
-pub(crate) static SCRIPT: LazyLock<String> = LazyLock::new(|| {
-    // A line of it is a comment, or has none.
-    let lines = include_str!("../assets/page.js").lines().map(str::trim).filter(|line| !line.starts_with("//"));
-    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
-});
+pub(crate) static SCRIPT: LazyLock<String> = LazyLock::new(|| smaller_script(include_str!("../assets/page.js")));
+
+/// A script without comments and needless spaces. A line of ours is a comment or has none, and no text goes over several lines.
+fn smaller_script(script: &str) -> String {
+    let lines = script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    let mut out = String::with_capacity(script.len());
+    for line in lines {
+        let mut quote = None;
+        let mut chars = line.chars().peekable();
+        let mut escaped = false;
+        while let Some(c) = chars.next() {
+            match quote {
+                Some(open) => {
+                    if c == open && !escaped {
+                        quote = None;
+                    }
+                    escaped = c == '\\' && !escaped;
+                }
+                None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
+                None if c == ' ' => {
+                    let is_sign = |c: char| "{}()[];,=<>*?:&|!".contains(c);
+                    let (before, after) = (out.chars().last(), chars.peek().copied());
+                    if before.is_some_and(is_sign) || after.is_some_and(is_sign) {
+                        continue;
+                    }
+                }
+                None => {}
+            }
+            out.push(c);
+        }
+        // A line that ends so goes on in the next one.
+        if !out.ends_with(['{', ';', ',', '(']) {
+            out.push('\n');
+        }
+    }
+    out.replace("\n}", "}")
+}
 
 /// A style sheet without comments and needless spaces. Our own has no strings with braces or double spaces.
 fn smaller(css: &str) -> String {
@@ -37,9 +69,68 @@ fn smaller(css: &str) -> String {
         .fold(words, |css, what| css.replace(what, what.trim()))
         .replace(";}", "}");
     // A number below one needs no zero.
-    [" 0.", ":0.", ",0.", "(0."]
+    let small = [" 0.", ":0.", ",0.", "(0."]
         .iter()
-        .fold(small, |css, what| css.replace(what, &what.replace('0', "")))
+        .fold(small, |css, what| css.replace(what, &what.replace('0', "")));
+    with_short_names(&with_physical_names(small))
+}
+
+/// Logical properties whose meaning does not depend on the direction of the text have shorter names: our lines are horizontal.
+fn with_physical_names(css: String) -> String {
+    const NAMES: [(&str, &str); 10] = [
+        ("inline-size", "width"),
+        ("block-size", "height"),
+        ("margin-block-start", "margin-top"),
+        ("margin-block-end", "margin-bottom"),
+        ("padding-block-start", "padding-top"),
+        ("padding-block-end", "padding-bottom"),
+        ("border-block-start", "border-top"),
+        ("border-block-end", "border-bottom"),
+        ("inset-block-start", "top"),
+        ("inset-block-end", "bottom"),
+    ];
+    let mut css = css;
+    for (logical, physical) in NAMES {
+        for before in ["{", ";", "{min-", ";min-", "{max-", ";max-"] {
+            css = css.replace(&format!("{before}{logical}:"), &format!("{before}{physical}:"));
+        }
+    }
+    css
+}
+
+/// Custom properties have long names for those who write the style sheet, and short ones for those who load it.
+fn with_short_names(css: &str) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    let mut out = String::with_capacity(css.len());
+    let mut rest = css;
+    while let Some(at) = rest.find("--") {
+        let (before, found) = rest.split_at(at);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        let end = found[2..].find(|c| !is_name(c)).map_or(found.len(), |end| end + 2);
+        let name = &found[..end];
+        out.push_str(before);
+        if before.ends_with(is_name) {
+            // The middle of another word.
+            out.push_str(name);
+        } else {
+            let number = names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            });
+            out += &format!("--{}", short_name(number));
+        }
+        rest = &found[end..];
+    }
+    out + rest
+}
+
+/// A letter, and a further one if that is not enough.
+fn short_name(number: usize) -> String {
+    let letter = |number: usize| char::from(b'a' + (number % 26) as u8);
+    match number / 26 {
+        0 => letter(number).to_string(),
+        more => format!("{}{}", letter(more - 1), letter(number)),
+    }
 }
 
 #[cfg(test)]
@@ -53,6 +144,16 @@ mod tests {
             ".x{color:red;margin:0 .5px 10.5px}.y,.z{top:0}"
         );
         assert!(STYLE.len() < SOURCE.len() && !STYLE.contains("/*"));
+    }
+
+    #[test]
+    fn names_are_short_and_a_script_means_the_same() {
+        assert_eq!(
+            with_short_names(":root{--ink:red;--ink-2:blue}.a--b{color:var(--ink-2,var(--ink))}"),
+            ":root{--a:red;--b:blue}.a--b{color:var(--b,var(--a))}"
+        );
+        let script = "// no\n  const a = (b) => b ? `${b} = x` : \"it's  = 1\";\n  if (a === b + 1) return a;";
+        assert_eq!(smaller_script(script), "const a=(b)=>b?`${b} = x`:\"it's  = 1\";if(a===b + 1)return a;");
     }
 
     #[test]

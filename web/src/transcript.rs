@@ -134,6 +134,22 @@ impl<'a> Transcript<'a> {
         PreEscaped(html)
     }
 
+    /// Goes on as if the message at this place had been shown.
+    pub(crate) fn begin_after(&self, at: Option<usize>) {
+        self.before
+            .set(at.and_then(|at| self.conversation.records(at).filter_map(|record| record.at()).next()));
+    }
+
+    /// A message as the script of a page finds it again: what has nothing to show leaves its place.
+    pub(crate) fn fragment(&self, at: usize, message: &Message, look: &Look<'_>) -> String {
+        let html = self.shown(at, message, 0, look).0;
+        let anchor = format!("m-{}", text::anchor(&message.id));
+        match html.contains(&format!(" id=\"{anchor}\"")) {
+            true => html,
+            false => html + &html! { span hidden id=(anchor) {} }.0,
+        }
+    }
+
     fn article(&self, at: usize, message: &Message, part: usize, around: &Around, look: &Look<'_>) -> Markup {
         let sides = self.sides.get(&at).map(Vec::as_slice).unwrap_or_default();
         // Which call began which side conversation is known by the prompt that both have.

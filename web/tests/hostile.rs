@@ -149,7 +149,17 @@ fn what_is_called_a_picture_is_one_only_by_its_bytes() {
         let policy = answer.headers["content-security-policy"].to_str().unwrap();
         match answer.status.as_u16() {
             200 => {
-                assert_eq!(answer.headers["content-type"], "image/svg+xml", "{part}");
+                // What is no picture is saved, and never shown.
+                match answer.headers["content-type"].to_str().unwrap() {
+                    "image/svg+xml" => {}
+                    kind => assert_eq!(kind, "application/octet-stream", "{part}"),
+                }
+                let is_saved = answer
+                    .headers
+                    .get("content-disposition")
+                    .is_some_and(|how| how.to_str().unwrap().starts_with("attachment"));
+                assert_eq!(is_saved, answer.headers["content-type"] == "application/octet-stream", "{part}");
+                assert_eq!(answer.headers["x-content-type-options"], "nosniff");
                 assert!(policy.starts_with("sandbox; default-src 'none'"), "{policy}");
             }
             status => assert_eq!(status, 404, "{part}"),

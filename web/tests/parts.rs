@@ -15,8 +15,9 @@ fn shown(messages: Value) -> String {
     fs::create_dir_all(&chats).unwrap();
     fs::write(chats.join("chat.json"), json!({"id": "chat", "messages": messages}).to_string()).unwrap();
     let page = Served::over(folder).page("/s/chat").body;
-    let (_, messages) = page.split_once("id=\"messages\">").unwrap();
-    let (messages, _) = messages.split_once("</div></div></div></main>").unwrap();
+    let (_, messages) = page.split_once("id=\"messages\"").unwrap().1.split_once('>').unwrap();
+    // After them comes what follows the session.
+    let (messages, _) = messages.split_once("</div><div class=\"live\"").unwrap();
     messages.replace("><", ">\n<")
 }
 

@@ -9,6 +9,7 @@ mod install;
 mod interactive;
 mod items;
 mod model;
+mod replay;
 mod sandbox;
 mod scenario;
 mod terminal;
@@ -52,6 +53,9 @@ struct Agent {
     resume: &'static [&'static str],
     newest: &'static [&'static str],
     fork: Option<&'static [&'static str]>,
+    /// Its further arguments to use every tool without asking, and what is played to it: input of `record`, in its own tools.
+    unasked: &'static [&'static str],
+    played: &'static str,
     /// Its further arguments to edit files without asking; none if this is not tried with it.
     edit: Option<&'static [&'static str]>,
     /// Whether its format has branches.
@@ -72,6 +76,8 @@ const AGENTS: [Agent; 3] = [
         resume: &["-p", "PROMPT", "--resume", "ID"],
         newest: &["-p", "PROMPT", "--continue"],
         fork: Some(&["-p", "PROMPT", "--resume", "ID", "--fork-session"]),
+        unasked: &["--permission-mode", "bypassPermissions"],
+        played: include_str!("agents/played_claude.jsonl"),
         edit: Some(&["--permission-mode", "acceptEdits"]),
         branches: true,
         screen: Screen {
@@ -96,6 +102,8 @@ const AGENTS: [Agent; 3] = [
         newest: &["exec", "--skip-git-repo-check", "resume", "--last", "PROMPT"],
         // Only its interface forks.
         fork: None,
+        unasked: &["-s", "danger-full-access"],
+        played: include_str!("agents/played_codex.jsonl"),
         edit: None,
         branches: false,
         screen: Screen {
@@ -120,6 +128,8 @@ const AGENTS: [Agent; 3] = [
         resume: &["-p", "PROMPT", "--resume", "ID"],
         newest: &["-p", "PROMPT", "--continue"],
         fork: Some(&["-p", "PROMPT", "--resume", "ID", "--fork-session"]),
+        unasked: &["--yolo"],
+        played: include_str!("agents/played_qwen.jsonl"),
         edit: None,
         branches: true,
         screen: Screen {
@@ -167,11 +177,18 @@ const HISTORY: &str = "history.json";
 const SOURCE: &str = "source.json";
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
-    if let [way @ ("--inside" | "--at-screen"), agent, folder, home, cwd, log, arguments @ ..] = options {
+    if let [way @ ("--inside" | "--at-screen" | "--replay"), agent, folder, home, cwd, log, arguments @ ..] = options {
         let agent = AGENTS.iter().find(|known| known.name == *agent).ok_or("no such agent")?;
         let is_at_screen = *way == "--at-screen";
-        let place =
-            inside::Run { is_at_screen, folder: folder.into(), home: home.into(), cwd: cwd.into(), log: log.into() };
+        // What is replayed comes before the arguments of the agent.
+        let (replay, arguments) = match (*way, arguments) {
+            ("--replay", [session, how, arguments @ ..]) => {
+                (Some(vec![(*session).to_owned(), (*how).to_owned()]), arguments)
+            }
+            _ => (None, arguments),
+        };
+        let (folder, home, cwd, log) = (folder.into(), home.into(), cwd.into(), log.into());
+        let place = inside::Run { is_at_screen, folder, home, cwd, log, replay };
         return inside::start(agent, &place, arguments);
     }
     let (bless, only, folder) = match options {
@@ -252,6 +269,9 @@ impl Bench {
                 rows.push(self.row(agent, &scenario)?);
             }
             rows.extend(self.interactive_rows(agent, only)?);
+            if replay::NAME.contains(only) {
+                rows.push(self.replay_row(agent)?);
+            }
             if let Some(edit) = agent.edit.filter(|_| undo::NAME.contains(only)) {
                 rows.push(self.undo_row(agent, edit)?);
             }

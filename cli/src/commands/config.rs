@@ -15,8 +15,8 @@ use crate::terminal::paint::Paint;
 
 /// Show and change the config file
 ///
-/// The config file sets defaults: `color` (auto, always, never), `pager`, `list.limit` and `tail.last`; `keep` and `exclude` are described
-/// in docs/keep.md and docs/search.md, and the keys of `redact` in docs/redaction.md. Options on the command line and
+/// The config file sets defaults: `color` (auto, always, never), `pager`, `list.limit`, `tail.last` and `tail.notify`; `keep` and
+/// `exclude` are described in docs/keep.md and docs/search.md, and the keys of `redact` in docs/redaction.md. Options on the command line and
 /// $SCROLLBACK_PAGER take precedence. Unknown keys and invalid values are reported as warnings.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::{Error, Host, LossKind};
+use scrollback::model::{Error, Host, LossKind, Lost};
 use scrollback::session::{Bridge, ReadOptions, Session, Source};
 use scrollback::transfer::convert::{Conversion, Converted, LossRow, Target};
 use scrollback::view::find::{Places, SessionName};
@@ -109,6 +109,9 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     ctx.note(&summary::sentences(&converted, args.explain))?;
     if args.explain && converted.sidecar.is_some() {
         ctx.note("A copy of the original is kept beside it: converting back restores it.")?;
+    }
+    if converted.losses.iter().any(|row| row.what == Lost::Original) {
+        ctx.note("No copy of the original is kept beside it: converting back gives only what was carried over.")?;
     }
     let (id, path) = (converted.session.as_str(), converted.path.as_path());
     resume::print_resume_line(Resumable { dialect: to, id, path, cwd: session.cwd() }, ctx)?;

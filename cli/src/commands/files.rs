@@ -104,7 +104,9 @@ fn print_disk(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     ctx.line(&format!("needed    {}", files(held.referenced, held.referenced_bytes)))?;
     ctx.line(&format!("unneeded  {}", files(held.unreferenced, held.unreferenced_bytes)))?;
     if held.unreferenced > 0 {
-        ctx.note("Run `scrollback trash empty --blobs` to delete what no session needs.")?;
+        ctx.note(
+            "Run `scrollback trash empty --blobs` to delete what no session needs, as soon as it is an hour old.",
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -112,7 +114,10 @@ fn print_disk(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
 /// The file that was typed: relative to the directory it was typed in, or to the project.
 fn find<'h>(history: &'h FileHistory, typed: &str, writable: &Writable, ctx: &Ctx) -> Result<&'h ProjectPath, Failure> {
     history.find(typed, &ctx.typed_in).ok_or_else(|| {
-        let what = format!("session {} has not changed {}", writable.id(), quoted(typed));
+        let what = match history.rows().iter().any(|row| row.path == typed) {
+            true => format!("{} is outside of the project: no copy of it was kept", quoted(typed)),
+            false => format!("session {} has not changed {}", writable.id(), quoted(typed)),
+        };
         Failure::new(FailureKind::NotFound, clean::line(&what)).hint("run `scrollback files SESSION` to see every file")
     })
 }
@@ -275,7 +280,8 @@ fn print_diff(
     };
     let (from, to) = (record(from)?, record(to)?);
     let mut diffs = Vec::new();
-    for path in history.changed().filter(|known| path.is_none_or(|path| path == *known)) {
+    let is_asked = |known: &&ProjectPath| path.is_none_or(|path| path == *known);
+    for path in history.changed().filter(is_asked).filter(|path| history.is_changed_between(path, from, to)) {
         let before = from.map_or_else(|| history.version_at_start(path), |from| history.version_after(path, from));
         let after = to.map_or_else(|| history.version_now(path), |to| history.version_after(path, to));
         diffs.extend(diff(history, path, before, after, ctx));

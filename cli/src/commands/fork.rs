@@ -41,7 +41,7 @@ pub(crate) fn run(args: &ForkArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let named = writable.record.as_deref().map(|record| name::record(&writable.session, record)).transpose()?;
     let head = named.map(|record| record.id().into_owned());
     let fork = Fork { head: head.as_deref(), id: args.id.as_deref() };
-    let forked = writable.store()?.fork(&writable.session, fork)?;
+    let forked = writable.store_of_copy()?.fork(&writable.session, fork)?;
     Secrets::of_file(&forked.path, ctx)?.tell(ctx)?;
     warnings::print(&forked.warnings, ctx)?;
     if forked.closed_gaps > 0 {

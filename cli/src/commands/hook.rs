@@ -9,13 +9,14 @@ mod install;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use scrollback::model::regular_file::{self, Links};
 use scrollback::session::{ReadOptions, Session, Source};
 use scrollback::transfer::tables::Tables;
 use scrollback::view::find::Places;
-use scrollback::write::replace_private_file;
+use scrollback::write::{append_private_line, replace_private_file};
 use scrollback_index::Depth;
 use serde_json::{Value, json};
 
@@ -88,6 +89,9 @@ struct CalledArgs {
 /// An agent says no more.
 const SAID_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
 
+/// How long the process that does the work listens to an agent that does not finish what it says.
+const SAID_WAIT: Duration = Duration::from_secs(10);
+
 /// The log of errors is a page.
 const LOG_LIMIT_BYTES: usize = 64 * 1024;
 
@@ -116,7 +120,7 @@ pub(crate) fn run(args: &HookArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
                 let stored = store_run(&database, run, ctx);
                 note(stored, ctx);
             } else {
-                let started = start(&["smithers", "--worker", &database.to_string_lossy(), run]);
+                let started = start(&["smithers", "--worker", &database.to_string_lossy(), run], Stdio::null());
                 note(started, ctx);
             }
             Ok(ExitCode::SUCCESS)
@@ -133,36 +137,45 @@ impl HookArgs {
 
 /// Whatever happens, the agent goes on.
 fn called(agent: Agent, args: &CalledArgs, ctx: &mut Ctx) -> ExitCode {
-    let done = said(args).and_then(|said| {
-        let ended = Ended::from_json(&said).ok_or("what the agent said names no session")?;
-        if args.worker {
-            return take(agent, &ended, ctx);
-        }
-        // Only the names go on: an argument can be seen by everybody on this machine.
-        let named = json!({"session_id": ended.id, "transcript_path": ended.path}).to_string();
-        start(&[agent.name(), "--worker", &named])
-    });
+    let done = match (args.worker, args.said.last()) {
+        (true, said) => ended(said).and_then(|ended| take(agent, &ended, ctx)),
+        (false, None) if std::io::stdin().is_terminal() => Err("standard input is a terminal".to_owned()),
+        // The process that does the work listens, too: an agent that is slow to speak is not waited for.
+        (false, None) => start(&[agent.name(), "--worker"], Stdio::inherit()),
+        (false, said) => ended(said).and_then(|Ended { id, path }| {
+            // Only the names go on: an argument can be seen by everybody on this machine.
+            let named = json!({"session_id": id, "transcript_path": path}).to_string();
+            start(&[agent.name(), "--worker", &named], Stdio::null())
+        }),
+    };
     note(done, ctx);
     ExitCode::SUCCESS
 }
 
-/// What the agent says: its last argument, or standard input.
-fn said(args: &CalledArgs) -> Result<String, String> {
-    if let Some(last) = args.said.last() {
-        return Ok(last.clone());
-    }
-    let stdin = std::io::stdin();
-    if stdin.is_terminal() {
-        return Err("standard input is a terminal".to_owned());
-    }
-    let mut bytes = Vec::new();
-    stdin.lock().take(SAID_LIMIT_BYTES).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+/// The session that the agent names: in its last argument, or on standard input.
+fn ended(said: Option<&String>) -> Result<Ended, String> {
+    let said = match said {
+        Some(said) => serde_json::from_str(said.trim()).ok(),
+        None => said_on_stdin(),
+    };
+    said.and_then(|said| Ended::from_json(&said))
+        .ok_or_else(|| "what the agent said names no session".to_owned())
+}
+
+/// The first JSON value on standard input. It is complete where it ends, whether or not the agent closes its end.
+fn said_on_stdin() -> Option<Value> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let stdin = std::io::stdin().lock().take(SAID_LIMIT_BYTES);
+        let said = serde_json::Deserializer::from_reader(stdin).into_iter::<Value>().next();
+        // Nobody listens any more after the wait.
+        drop(sender.send(said.and_then(Result::ok)));
+    });
+    receiver.recv_timeout(SAID_WAIT).ok().flatten()
 }
 
 impl Ended {
-    fn from_json(said: &str) -> Option<Ended> {
-        let said: Value = serde_json::from_str(said.trim()).ok()?;
+    fn from_json(said: &Value) -> Option<Ended> {
         let text = |names: &[&str]| {
             let found = names.iter().find_map(|name| said.get(*name)?.as_str());
             found.filter(|text| !text.is_empty() && text.len() < 4096).map(str::to_owned)
@@ -174,9 +187,9 @@ impl Ended {
 }
 
 /// Starts this program again, detached from the agent.
-fn start(arguments: &[&str]) -> Result<(), String> {
+fn start(arguments: &[&str], stdin: Stdio) -> Result<(), String> {
     let mut command = Command::new(ctx::program().map_err(|error| error.to_string())?);
-    command.arg("hook").args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.arg("hook").args(arguments).stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
     #[cfg(unix)]
     {
         use std::os::unix::process::CommandExt;
@@ -242,12 +255,18 @@ fn note(done: Result<(), impl std::fmt::Display>, ctx: &Ctx) {
     if !path.is_absolute() {
         return;
     }
-    let mut log = regular_file::read(&path, LOG_LIMIT_BYTES as u64, Links::Refuse).unwrap_or_default();
     let line: String = format!("{} {problem}", ctx.now).chars().filter(|c| !c.is_control()).take(1000).collect();
     let masked = redaction::for_reading(ctx).map(|mask| mask.text(&line).text.into_owned());
-    log.extend(format!("{}\n", masked.unwrap_or_else(|_| "a hook failed".to_owned())).into_bytes());
-    let over = log.len().saturating_sub(LOG_LIMIT_BYTES / 2);
-    let start =
-        if over == 0 { 0 } else { log.iter().skip(over).position(|byte| *byte == b'\n').map_or(0, |at| over + at + 1) };
-    drop(replace_private_file(&path, &log[start..], Links::Refuse, &ctx.host()));
+    drop(append_private_line(&path, &masked.unwrap_or_else(|_| "a hook failed".to_owned())));
+    shorten(&path, ctx);
+}
+
+/// Keeps the newer half of a log that has become too long.
+fn shorten(path: &Path, ctx: &Ctx) {
+    let Ok(log) = regular_file::read(path, 2 * LOG_LIMIT_BYTES as u64, Links::Refuse) else { return };
+    if log.len() > LOG_LIMIT_BYTES {
+        let half = log.len() - LOG_LIMIT_BYTES / 2;
+        let start = log.iter().skip(half).position(|byte| *byte == b'\n').map_or(log.len(), |at| half + at + 1);
+        drop(replace_private_file(path, &log[start..], Links::Refuse, &ctx.host()));
+    }
 }

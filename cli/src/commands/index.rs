@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use scrollback::session::Source;
+use scrollback::view::find::Places;
 use scrollback::view::stream::{Wake, Watch, WatchBy};
 use scrollback_index::{Archive, Depth, Pending, Refreshed, Verified};
 use serde_json::json;
@@ -53,8 +54,15 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
         return Err(failure.hint("leave out --demo, --store and --no-redact"));
     }
     let places = scope::places(global, ctx)?;
-    let (sources, unreadable) = scope::readable(places.sources(), ctx)?;
+    let (mut sources, unreadable) = scope::readable(places.sources(), ctx)?;
+    if sources.is_empty() && args.watch {
+        ctx.note("No session yet; waiting for one. Press Ctrl-C to stop.")?;
+        sources = first_sessions(&places)?;
+    }
     if sources.is_empty() {
+        if args.watch {
+            return Ok(ExitCode::SUCCESS);
+        }
         let failure = Failure::new(FailureKind::NotFound, "no session found");
         return Err(
             failure.hint(format!("{}; run `scrollback --demo search tide` to try it", scope::searched(&places)))
@@ -69,11 +77,12 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     if args.rebuild {
         archive.clear();
     }
+    let excluded = archive.forget_excluded();
     let depth = if args.everything { Depth::Everything } else { Depth::Text };
     let pending = archive.pending(&sources, depth);
     let known = sources.len() - pending.len();
     let Refreshed { read, unreadable: unread, is_stopped } = refresh(&mut archive, pending, depth, ctx);
-    let forgotten = archive.forget_missing();
+    let forgotten = excluded + archive.forget_missing();
     archive::warn_about_index(&mut archive, ctx)?;
     let unreadable = unreadable + unread.len();
     for error in unread {
@@ -120,6 +129,9 @@ fn verify(archive: &mut Archive, sources: &[Source], ctx: &mut Ctx) -> Result<Ex
     });
     bar.finish_and_clear();
     archive::warn_about_index(archive, ctx)?;
+    if !archive.has_index() {
+        return Err(Failure::new(FailureKind::Io, "there is no index to compare").hint("see the warning above"));
+    }
     for error in unreadable {
         ctx.warn(&error.into())?;
     }
@@ -148,14 +160,32 @@ fn verify(archive: &mut Archive, sources: &[Source], ctx: &mut Ctx) -> Result<Ex
     Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::from(FOUND_PROBLEMS) })
 }
 
+/// Waits for the first session of a home that has none; none if somebody stops it.
+fn first_sessions(places: &Places) -> Result<Vec<Source>, Failure> {
+    let mut watch = Watch::new(WatchBy::Events);
+    let interrupter = watch.interrupter();
+    on_interrupt(move || interrupter.interrupt())?;
+    loop {
+        let sources: Vec<Source> = places.sources().into_iter().flatten().collect();
+        if !sources.is_empty() {
+            return Ok(sources);
+        }
+        places.roots().iter().for_each(|root| _ = watch.folder(root));
+        if watch.wait() == Wake::Interrupted {
+            return Ok(Vec::new());
+        }
+    }
+}
+
 /// Reads what is appended as soon as it is written, until somebody stops it.
 fn watch(archive: &mut Archive, depth: Depth, ctx: &mut Ctx) -> Result<(), Failure> {
     let mut watch = Watch::new(WatchBy::Events);
     let interrupter = watch.interrupter();
     drop(on_interrupt(move || interrupter.interrupt()));
+    ctx.out.flush()?;
     ctx.note("Watching; press Ctrl-C to stop.")?;
     loop {
-        archive.places().roots().iter().for_each(|root| watch.folder(root));
+        archive.places().roots().iter().for_each(|root| _ = watch.folder(root));
         if watch.wait() == Wake::Interrupted {
             return Ok(());
         }

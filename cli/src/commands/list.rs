@@ -106,6 +106,7 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     for error in found.archive.complete(&mut listed) {
         ctx.warn(&error.into())?;
     }
+    found.archive.add_requests(&mut listed);
     archive::warn_about_index(&mut found.archive, ctx)?;
     listing::mark_copied_requests(&mut listed.iter_mut().map(|(row, _)| &mut **row).collect::<Vec<_>>());
     // A whole session may have a later instant than its two ends.
@@ -174,7 +175,7 @@ fn notes(
         notes.push(format!("{}; add --sidechains to list them.", plural(aside as u64, "sub-agent session")));
     }
     notes.extend(same_id_notes(found, rows));
-    if is_everything(global, ctx) && (found.project.is_none() || rows.is_empty()) {
+    if is_everything(global, ctx) {
         notes.extend(unsupported_note(ctx));
     }
     notes
@@ -202,10 +203,13 @@ fn same_id_notes(found: &scope::Found, rows: &[SessionRow]) -> Vec<String> {
     notes
 }
 
-/// Whether no option limits which agents and times are listed.
+/// Whether no option limits which agents, projects and times are listed.
 fn is_everything(global: &Global, ctx: &Ctx) -> bool {
-    let is_limited =
-        global.store.is_some() || global.dialect.is_some() || global.since.is_some() || global.until.is_some();
+    let is_limited = global.store.is_some()
+        || global.dialect.is_some()
+        || global.project.is_some()
+        || global.since.is_some()
+        || global.until.is_some();
     !is_limited && !ctx.json && !ctx.demo
 }
 
@@ -223,6 +227,9 @@ pub(crate) fn unsupported_note(ctx: &Ctx) -> Option<String> {
 fn below_their_parents(sessions: Vec<(Box<SessionRow>, Source)>) -> Vec<(Box<SessionRow>, Source)> {
     let listed: HashSet<String> = sessions.iter().map(|(row, _)| row.id.0.clone()).collect();
     let parent = |row: &SessionRow| row.parent_session.clone().filter(|parent| listed.contains(&parent.0));
+    if sessions.iter().all(|(row, _)| parent(row).is_none()) {
+        return sessions;
+    }
     let (mut children, mut tops) = (HashMap::<String, Vec<(Box<SessionRow>, Source)>>::new(), Vec::new());
     for session in sessions {
         match parent(&session.0) {

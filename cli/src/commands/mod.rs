@@ -20,6 +20,7 @@ pub(crate) mod record;
 pub(crate) mod redact;
 pub(crate) mod remove;
 pub(crate) mod rename;
+pub(crate) mod replay;
 pub(crate) mod resume;
 pub(crate) mod rewind;
 pub(crate) mod search;
@@ -83,6 +84,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Tail(args)) => tail::run(args, &cli.global, ctx),
         Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
         Some(Command::Export(args)) => export::run(args, &cli.global, ctx),
+        Some(Command::Replay(args)) => replay::run(args, &cli.global, ctx),
         Some(Command::Serve(args)) => serve::run(args, &cli.global, ctx),
         Some(Command::Resume(args)) => resume::run(args, &cli.global, ctx),
         Some(Command::Record(args)) => record::run(args, &cli.global, ctx),

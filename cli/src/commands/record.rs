@@ -92,7 +92,7 @@ pub(crate) fn run(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         recording.prompt(prompt, ctx);
     }
     let lines = Lines::from_stdin(recording.is_opening())?;
-    recording.run(&lines, ctx)
+    Ok(recording.run(&lines, ctx)?.code())
 }
 
 /// The session to record to. Nothing is written yet; what cannot be written to fails before the first line is read.

@@ -1,5 +1,8 @@
 //! `serve`: the pages, for this machine's browser.
 
+mod record;
+mod replay;
+
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -8,10 +11,12 @@ use std::sync::{Arc, Mutex};
 
 use scrollback::model::project;
 use scrollback::redact::Redactor;
-use scrollback::view::find::Places;
+use scrollback::view::find::{Places, SessionName};
 use scrollback_index::{Archive, SqliteIndex};
 use scrollback_web::Site;
 use scrollback_web::catalogue::{self, Catalogue, Selection};
+use scrollback_web::records;
+use scrollback_web::scripted;
 use scrollback_web::server::{self, Guard, Listener, Stop};
 use serde_json::json;
 
@@ -20,7 +25,8 @@ use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::prices::Prices;
 use crate::redaction;
-use crate::session::{archive, scope};
+use crate::session::{archive, scope, writable};
+use crate::terminal::clean;
 use crate::terminal::interrupt::on_interrupt;
 
 /// Open your sessions in the browser
@@ -42,13 +48,31 @@ pub(crate) struct ServeArgs {
     /// Answer also to this name, with its port if it is not 80, such as that of a proxy
     #[arg(long, value_name = "HOST[:PORT]")]
     public_host: Option<String>,
+    /// Be the model of this session: answer an agent's requests with the recorded answers
+    ///
+    /// The addresses are those of Anthropic (/v1/messages), OpenAI (/v1/chat/completions, /v1/responses) and Gemini
+    /// (/v1beta/models/MODEL:streamGenerateContent); the token is the key. A request is answered if it has the items that `history` gives for
+    /// that point, but for context, ids and dates; else it is refused with 409 and the difference. docs/replaying.md has an example.
+    #[arg(long, value_name = "SESSION", help_heading = "Replay")]
+    replay: Option<SessionName>,
+    /// Answer also requests that differ from the session: the one with as many answers before it
+    #[arg(long, requires = "replay", help_heading = "Replay")]
+    loose: bool,
+    /// Let programs add records to native sessions: POST /api/v1/sessions/ID/records, with the token
+    #[arg(long)]
+    allow_record: bool,
+    /// Let pages of this site ask the HTTP API, with the token (can be repeated)
+    #[arg(long, value_name = "ORIGIN")]
+    allow_origin: Vec<String>,
 }
 
 const EXAMPLES: &str = "\
 Examples:
   scrollback serve --open
   scrollback --demo serve
-  scrollback serve --project . --port 8080";
+  scrollback serve --project . --port 8080
+  scrollback serve --replay @ --port 8080
+  scrollback serve --allow-origin http://localhost:5173";
 
 /// The usual port.
 const PORT: u16 = 4747;
@@ -62,6 +86,15 @@ pub(crate) fn run(args: &ServeArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
         );
         return Err(failure.hint("leave out --bind or --no-redact"));
     }
+    if args.allow_record {
+        writable::refuse_demo(ctx)?;
+    }
+    if let Some(host) = args.public_host.as_deref().filter(|host| !is_host(host)) {
+        let failure =
+            Failure::new(FailureKind::Usage, format!("--public-host: {:?} is no name of a host", clean::line(host)));
+        return Err(failure.hint("use a name, with its port if it is not 80: tide.example.org:8080"));
+    }
+    args.allow_origin.iter().try_for_each(|origin| check_origin(origin))?;
     let listener = match args.port {
         Some(port) => Listener::on(address, port),
         None => Listener::on_or_after(address, PORT),
@@ -69,35 +102,68 @@ pub(crate) fn run(args: &ServeArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     let listener = listener.map_err(|error| cannot_listen(address, args.port, &error))?;
     let public = public_host(args, address, listener.port());
     let guard = Guard::new(listener.port(), public.as_deref())
-        .map_err(|error| Failure::new(FailureKind::Io, format!("no random numbers: {error}")))?;
+        .map_err(|error| Failure::new(FailureKind::Io, format!("no random numbers: {error}")))?
+        .allowing(args.allow_origin.clone());
     let site = Arc::new(site(global, ctx)?);
     catalogue::list(&site);
     let host = match public.filter(|_| args.public_host.is_some()) {
         Some(host) => host,
-        None if address.is_loopback() || address.is_unspecified() => format!("127.0.0.1:{}", listener.port()),
+        None if address.is_unspecified() || address == IpAddr::V4(Ipv4Addr::LOCALHOST) => {
+            format!("127.0.0.1:{}", listener.port())
+        }
         None => format!("{}:{}", shown(address), listener.port()),
     };
     let url = format!("http://{host}/?token={}", guard.token().as_str());
+    let guard = Arc::new(guard);
+    let mut router = server::router(site.clone(), guard.clone());
+    let model = args.replay.as_ref().map(|name| replay::model(name, args.loose, &site, global, ctx)).transpose()?;
+    if let Some(model) = &model {
+        router = router.merge(scripted::router(model.clone(), guard.clone()));
+    }
+    let recorder = args.allow_record.then(|| record::recorder(global));
+    router = router.merge(records::router(site.clone(), guard.clone(), recorder));
     let stop = Stop::new();
     let stopper = stop.clone();
     on_interrupt(move || {
         stopper.now();
         true
     })?;
+    let mut printed = json!({ "url": url });
+    if let Some(model) = &model {
+        printed["replay"] = json!({"token": guard.token().as_str(), "answers": model.script.len()});
+    }
+    // The token is no secret to whoever started the server.
     if ctx.json {
-        ctx.print_json(&json!({ "url": url }))?;
+        ctx.stream_json(&printed)?;
     } else {
         ctx.line(&url)?;
+    }
+    if let Some(model) = &model {
+        replay::say_how(model, &host, guard.token().as_str(), ctx)?;
     }
     ctx.out.flush()?;
     if args.open {
         open_browser(&url, ctx)?;
     }
     let watching = catalogue::keep(&site);
-    let served = listener.serve(server::router(site, Arc::new(guard)), &stop);
+    let served = listener.serve(router, &stop);
     watching.interrupt();
     served?;
+    if let Some(model) = &model {
+        replay::report(model, ctx)?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a text is exactly what a browser sends as `Origin`.
+fn check_origin(origin: &str) -> Result<(), Failure> {
+    let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://")).unwrap_or_default();
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | ':' | '[' | ']');
+    if !host.is_empty() && host.chars().all(is_plain) {
+        return Ok(());
+    }
+    let failure = Failure::new(FailureKind::Usage, format!("--allow-origin: {:?} is no origin", clean::line(origin)));
+    Err(failure.hint("use scheme, host and port as a browser sends them: http://localhost:5173"))
 }
 
 fn site(global: &Global, ctx: &mut Ctx) -> Result<Site, Failure> {
@@ -160,6 +226,12 @@ fn public_host(args: &ServeArgs, address: IpAddr, port: u16) -> Option<String> {
     let typed = args.public_host.clone();
     typed
         .or_else(|| (!address.is_loopback() && !address.is_unspecified()).then(|| format!("{}:{port}", shown(address))))
+}
+
+/// Whether this can stand before the path of a web address.
+fn is_host(host: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b':' | b'[' | b']' | b'_');
+    !host.is_empty() && host.bytes().all(is_part)
 }
 
 /// An address as it stands in a web address.

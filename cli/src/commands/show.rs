@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use scrollback::model::{Message, Sdk};
-use scrollback::session::{Branch, Bridge, RecordRef, Session};
+use scrollback::session::{Branch, Bridge, RecordRef, Session, Source};
 use scrollback::view::find::SessionName;
 use scrollback::view::{Conversation, Page, listing};
 
@@ -89,6 +89,13 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let by_page = paged && args.head.is_none() && named.record.is_none();
     let source = if let Located::Source(source) = &named.located { Some(source.clone()) } else { None };
     let mut session = named.located.open(global, ctx, bridge, by_page.then_some(page), ctx.mask.clone().as_ref())?;
+    if let (Some(record), Some(source)) = (&named.record, &source)
+        && session.find(record).is_err()
+        && let Some(older) = older_generation(record, source, global, ctx, bridge)?
+    {
+        ctx.note("The agent has rewritten this session since; this is the copy that was kept.")?;
+        session = older;
+    }
     if let Some(summary) = listing::summary_elsewhere(&session) {
         session.title_from_summary(summary);
     }
@@ -150,6 +157,23 @@ fn todos(session: &Session, branch: &Branch<'_>, ctx: &mut Ctx) -> Result<ExitCo
         ctx.line(text.trim_end())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was kept of a session before its agent rewrote it, if that has the record.
+fn older_generation(
+    record: &str,
+    source: &Source,
+    global: &Global,
+    ctx: &mut Ctx,
+    bridge: Bridge,
+) -> Result<Option<Session>, Failure> {
+    for kept in scope::places(global, ctx)?.kept_copies(source) {
+        let older = Located::Source(Box::new(kept)).open(global, ctx, bridge, None, ctx.mask.clone().as_ref())?;
+        if older.find(record).is_ok() {
+            return Ok(Some(older));
+        }
+    }
+    Ok(None)
 }
 
 /// The newest head whose branch contains the record.

@@ -72,7 +72,7 @@ fn print(answer: &SqlAnswer, is_csv: bool, ctx: &mut Ctx) -> Result<(), Failure>
     let cells = answer.rows.iter().map(|row| row.iter().map(text).collect::<Vec<String>>());
     if is_csv {
         let cells: Vec<Vec<String>> = cells.collect();
-        return Ok(ctx.out.write_all(csv::table(&answer.columns, &cells).as_bytes())?);
+        return csv::print(&answer.columns, &cells, ctx);
     }
     let text = table(&answer.columns, cells, ctx);
     ctx.page_if_long(text.lines().count());

@@ -39,7 +39,7 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "LEVEL", value_delimiter = ',', default_value = "day")]
     by: Vec<By>,
     /// Show billing windows of five hours: how fast tokens are used, and what is left of the running one
-    #[arg(long, conflicts_with = "explain")]
+    #[arg(long, conflicts_with_all = ["explain", "by"])]
     blocks: bool,
     /// Show where each number comes from: file, line, message and rule; and what is not counted, and why
     #[arg(long)]
@@ -109,8 +109,7 @@ pub(crate) fn run(args: &StatsArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     }
     let stats = stats(&counted.sessions, &elected, &query);
     if args.csv {
-        let text = csv::table(&rows::titles(&stats.by), &rows::values(&stats));
-        std::io::Write::write_all(&mut ctx.out, text.as_bytes())?;
+        csv::print(&rows::titles(&stats.by), &rows::values(&stats), ctx)?;
     } else if ctx.json {
         ctx.print_json(&stats)?;
     } else {

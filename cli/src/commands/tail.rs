@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use clap::ValueEnum;
 use scrollback::model::Sdk;
 use scrollback::session::{Bridge, ReadOptions, Source};
 use scrollback::view::Conversation;
@@ -14,6 +15,7 @@ use scrollback::view::stream::{Begin, Follower, Following, Growing, Wake, Watch,
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::notify::{How, Notifier};
 use crate::render::message::Detail;
 use crate::render::printer::{Form, Label, Printer};
 use crate::session::located::Located;
@@ -52,6 +54,17 @@ pub(crate) struct TailArgs {
     /// Print messages and chunks for this major version of the AI SDK
     #[arg(long, value_name = "MAJOR", default_value = "7")]
     sdk: Sdk,
+    /// Say when an agent has finished or waits for you (default: `tail.notify` in the config file, else bell)
+    ///
+    /// An agent has finished when nothing follows its answer for 2 seconds; it waits if it asks for your approval, a plan or a question, and
+    /// may wait if a call has no result for 15 seconds.
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, value_delimiter = ',')]
+    notify: Option<Vec<How>>,
+    /// Run this command line then, by the shell
+    ///
+    /// SCROLLBACK_EVENT is `finished` or `waiting`; SCROLLBACK_SESSION, SCROLLBACK_TITLE and SCROLLBACK_TEXT say more.
+    #[arg(long, value_name = "COMMAND")]
+    notify_command: Option<String>,
     /// Poll the files instead of waiting for file events
     #[arg(long)]
     poll: bool,
@@ -60,13 +73,26 @@ pub(crate) struct TailArgs {
 const EXAMPLES: &str = "\
 Examples:
   scrollback tail
-  scrollback tail --all --jsonl";
+  scrollback tail --all --jsonl
+  scrollback tail --all --notify=desktop";
 
 impl TailArgs {
     /// How many messages of a session are shown before it changes.
     fn last(&self, ctx: &Ctx) -> usize {
         const DEFAULT_MESSAGES: usize = 4;
         self.last.or(ctx.config.tail_last()).unwrap_or(DEFAULT_MESSAGES)
+    }
+
+    /// Who says that an agent has finished; nobody unless somebody asked for it.
+    fn notifier(&self, ctx: &Ctx) -> Option<Notifier> {
+        let set = |name: &str| ctx.config.get(name)?.as_str().map(str::to_owned);
+        let usual = || set("tail.notify").and_then(|how| How::from_str(&how, true).ok()).unwrap_or(How::Bell);
+        let how = self.notify.clone().map(|how| if how.is_empty() { vec![usual()] } else { how });
+        if how.is_none() && self.notify_command.is_none() {
+            return None;
+        }
+        let command = self.notify_command.clone().or_else(|| set("tail.notify-command"));
+        Some(Notifier::new(how.unwrap_or_default(), command))
     }
 }
 
@@ -87,6 +113,7 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         }
     };
     let mut printer = Printer::new(form, args.sdk);
+    printer.notifier = args.notifier(ctx);
     match &args.session {
         Some(name) if name.typed() == "-" => follow_pipe(std::io::stdin().lock(), &mut printer, global, ctx)?,
         None if !args.chunks => follow_all(&mut printer, args, global, ctx)?,
@@ -150,6 +177,7 @@ fn follow_one(
         watch.file(&growing.source().path);
         printer.look(&mut growing, &places, ctx)?;
         ctx.out.flush()?;
+        printer.notify(ctx)?;
         if watch.wait() == Wake::Interrupted {
             return Ok(());
         }
@@ -176,7 +204,7 @@ fn follow_all(printer: &mut Printer, args: &TailArgs, global: &Global, ctx: &mut
     let mut changed = None;
     loop {
         // A folder may have been created since.
-        places.roots().iter().for_each(|root| watch.folder(root));
+        places.roots().iter().for_each(|root| _ = watch.folder(root));
         for moved in following.find_new(changed.as_ref(), Instant::now()) {
             printer.moved(&moved.from, &moved.to);
         }
@@ -184,6 +212,7 @@ fn follow_all(printer: &mut Printer, args: &TailArgs, global: &Global, ctx: &mut
             printer.look(growing, &places, ctx)?;
         }
         ctx.out.flush()?;
+        printer.notify(ctx)?;
         changed = match watch.wait() {
             Wake::Interrupted => return Ok(()),
             Wake::Changed(paths) => Some(paths),

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use scrollback::model::{Error, RecordId, RestoredFile, Todo};
 use scrollback::view::find::SessionName;
-use scrollback::write::{Applied, Blocked, Goal, Plan, Recovered, Scope, Undo, UndoHead, Warning};
+use scrollback::write::{
+    Applied, Blocked, Goal, Plan, PlannedFile, Readiness, Recovered, Scope, Undo, UndoHead, Warning,
+};
 use serde::Serialize;
 
 use super::FOUND_PROBLEMS;
@@ -69,7 +71,7 @@ struct HowArgs {
     #[arg(long, short = 'n')]
     dry_run: bool,
     /// Do not ask
-    #[arg(long, short = 'y', conflicts_with = "dry_run")]
+    #[arg(long, short = 'y')]
     yes: bool,
     /// Restore files, and leave the conversation where it is
     #[arg(long)]
@@ -81,7 +83,7 @@ struct HowArgs {
     #[arg(long)]
     force: bool,
     /// Leave files that are not ready as they are
-    #[arg(long, conflicts_with = "force")]
+    #[arg(long)]
     skip_conflicts: bool,
     /// Directory of the project, if it has moved
     #[arg(long, value_name = "DIR")]
@@ -285,8 +287,8 @@ fn restore(found: &Found, goal: &Goal, how: &HowArgs, global: &Global, ctx: &mut
             Ok(ExitCode::from(FOUND_PROBLEMS))
         }
         Outcome::AllLeftOut => {
-            ctx.note("Nothing was changed: no file is ready.")?;
-            Ok(ExitCode::from(FOUND_PROBLEMS))
+            ctx.note("Nothing to do: no file is ready, so nothing was changed.")?;
+            Ok(ExitCode::SUCCESS)
         }
         Outcome::Refused(failure) => Err(failure),
         Outcome::Overtaken(path) => {
@@ -322,7 +324,8 @@ fn print_cautions(undo: &Undo<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
 /// Applies a plan, if it is ready and somebody agrees.
 fn carry_out(found: &Found, undo: &Undo<'_>, plan: &Plan, how: &HowArgs, ctx: &mut Ctx) -> Result<Outcome, Failure> {
     let blocked = match (how.force, how.skip_conflicts) {
-        (true, _) => Blocked::Force,
+        (true, true) => Blocked::ForceOrSkip,
+        (true, false) => Blocked::Force,
         (false, true) => Blocked::Skip,
         (false, false) => Blocked::Stop,
     };
@@ -338,7 +341,8 @@ fn carry_out(found: &Found, undo: &Undo<'_>, plan: &Plan, how: &HowArgs, ctx: &m
     if how.dry_run {
         return Ok(Outcome::Shown);
     }
-    if plan.changes(blocked) == 0 && plan.head.is_none() {
+    let is_left_out = |file: &PlannedFile| file.state != Readiness::Ready;
+    if plan.changes(blocked) == 0 && plan.files.iter().any(is_left_out) {
         return Ok(Outcome::AllLeftOut);
     }
     if !how.yes && !is_agreed(plan, blocked, ctx)? {

@@ -1,4 +1,4 @@
-//! The lines of standard input, read in a thread: while none comes, held content can be written.
+//! The lines of standard input or of a request, read in a thread: while none comes, held content can be written.
 
 use std::io::{self, BufRead};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(crate) enum Input {
     Failed(io::Error),
 }
 
-/// The lines of standard input.
+/// The lines of an input.
 pub(crate) struct Lines {
     lines: Receiver<Input>,
 }
@@ -47,6 +47,13 @@ impl Lines {
         // The thread ends with the input, or with the process.
         std::thread::spawn(move || read_all(io::stdin().lock(), &sender));
         Ok(Lines { lines })
+    }
+
+    /// Reads lines that are here already.
+    pub(crate) fn of(bytes: Vec<u8>) -> Lines {
+        let (sender, lines) = mpsc::sync_channel(READ_AHEAD_LINES);
+        std::thread::spawn(move || read_all(io::Cursor::new(bytes), &sender));
+        Lines { lines }
     }
 
     /// What comes next, or that nothing came for a while.

@@ -26,6 +26,27 @@ use crate::session::warnings;
 
 const NOT_SAVED_HINT: &str = "lines without an acknowledgement are not saved";
 
+/// What became of the lines.
+pub(crate) struct Ended {
+    pub(crate) saved: u64,
+    pub(crate) rejected: u64,
+    /// Something other than a line could not be recorded.
+    has_problems: bool,
+    /// An I/O error occurred.
+    pub(crate) has_failed: bool,
+}
+
+impl Ended {
+    pub(crate) fn code(&self) -> ExitCode {
+        let has_problems = self.rejected > 0 || self.has_problems || self.has_failed;
+        ExitCode::from(match () {
+            () if self.has_failed && self.saved == 0 => FAILED,
+            () if has_problems => FOUND_PROBLEMS,
+            () => 0,
+        })
+    }
+}
+
 /// A session that is being recorded, and the state of each line.
 pub(crate) struct Recording {
     destination: Destination,
@@ -90,7 +111,7 @@ impl Recording {
     }
 
     /// Records until the end of the input.
-    pub(crate) fn run(mut self, lines: &Lines, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    pub(crate) fn run(mut self, lines: &Lines, ctx: &mut Ctx) -> Result<Ended, Failure> {
         loop {
             let wait = self.recorder.as_ref().and_then(Recorder::release_in).unwrap_or(Duration::MAX);
             let complete = match lines.next(wait) {
@@ -318,7 +339,7 @@ impl Recording {
     }
 
     /// Records what is incomplete, closes the session and answers every line that is left.
-    fn end(mut self, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    fn end(mut self, ctx: &mut Ctx) -> Result<Ended, Failure> {
         self.record_incomplete(ctx);
         // A session that only watches files has nothing to show.
         self.is_new |= self.is_created && self.recorder.as_ref().is_some_and(|recorder| recorder.last_entry() == 0);
@@ -344,15 +365,15 @@ impl Recording {
             let failure = Failure::new(FailureKind::Io, "the title could not be written");
             let_fail(ctx.warn(&failure.hint("set it with `scrollback rename`")));
         }
-        let has_problems = self.acks.rejected > 0 || self.has_problems || self.has_failed;
-        let code = match () {
-            () if self.has_failed && self.acks.saved == 0 => FAILED,
-            () if has_problems => FOUND_PROBLEMS,
-            () => 0,
+        let ended = Ended {
+            saved: self.acks.saved,
+            rejected: self.acks.rejected,
+            has_problems: self.has_problems,
+            has_failed: self.has_failed,
         };
         match self.acks.into_output_failure() {
             Some(failure) => Err(failure),
-            None => Ok(ExitCode::from(code)),
+            None => Ok(ended),
         }
     }
 

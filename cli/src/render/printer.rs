@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::Write;
+use std::time::Instant;
 
 use scrollback::model::Sdk;
 use scrollback::session::{ReadOptions, Source};
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::ctx::Ctx;
 use crate::failure::Failure;
+use crate::notify::Notifier;
 
 use crate::render::live::Live;
 use crate::render::message::Detail;
@@ -44,6 +46,8 @@ pub(crate) struct Printer {
     ids: Option<ShortIds<'static>>,
     /// Why each file could not be read, so that it is reported once.
     failed: HashMap<String, String>,
+    /// Says when an agent has finished.
+    pub(crate) notifier: Option<Notifier>,
 }
 
 /// The session that an update belongs to.
@@ -69,7 +73,8 @@ impl Label<'_> {
 impl Printer {
     pub(crate) fn new(form: Form, sdk: Sdk) -> Printer {
         let (live, session_of, session_at, failed) = Default::default();
-        Printer { form, sdk, chunks: Chunks::new(sdk), live, session_of, session_at, last: None, ids: None, failed }
+        let (last, ids, notifier) = (None, None, None);
+        Printer { form, sdk, chunks: Chunks::new(sdk), live, session_of, session_at, last, ids, failed, notifier }
     }
 
     /// Looks at a file and prints what is new.
@@ -105,9 +110,17 @@ impl Printer {
         if look.updates.iter().any(|update| matches!(update, Update::Message(_))) {
             self.session_at.insert(place.clone(), id.clone());
         }
+        if let Some(notifier) = self.notifier.as_mut().filter(|_| parent.is_none()) {
+            notifier.saw(&place, &id, &look.updates, Instant::now());
+        }
         // The messages of a rewritten file are printed already, and missing ones are not a rewind.
         self.live.entry(place.clone()).or_default().rewritten = look.change.is_some();
         self.updates(label, look.updates, ctx)
+    }
+
+    /// Says which agents have finished or wait.
+    pub(crate) fn notify(&mut self, ctx: &mut Ctx) -> Result<(), Failure> {
+        self.notifier.as_mut().map_or(Ok(()), |notifier| notifier.tell(Instant::now(), ctx))
     }
 
     /// Notes the ids of a session, so that its short name names no other session.

@@ -97,11 +97,12 @@ impl Table {
             out.push('\n');
         }
         for row in &self.rows {
-            let cells = used
-                .iter()
-                .zip(&widths)
-                .map(|(at, width)| (row[*at].brush)(paint, &self.fit(*at, &row[*at].text, *width)));
-            out.push_str(cells.collect::<Vec<_>>().join(GAP).trim_end());
+            for (number, (at, width)) in used.iter().zip(&widths).enumerate() {
+                out.push_str(if number > 0 { GAP } else { "" });
+                let text = self.fit(*at, &row[*at].text, *width);
+                out.push_str(&(if paint.colour { (row[*at].brush)(paint, &text) } else { text }));
+            }
+            out.truncate(out.trim_end_matches(' ').len());
             out.push('\n');
         }
         out

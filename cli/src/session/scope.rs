@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::{Error, NamedRequests, SessionId};
+use scrollback::model::{Error, SessionId};
 use scrollback::session::Source;
 use scrollback::view::SessionRow;
 use scrollback::view::find::{Match, Places, ProjectScope, Scope, parse_time, sharing_an_id};
@@ -102,12 +102,10 @@ pub(crate) fn everything(places: Places, scope: &Scope, global: &Global, ctx: &m
     let places = Places { dialect: None, ..places };
     let (sources, _) = readable(places.sources(), ctx)?;
     let mut archive = archive::open(places, &sources, global, ctx)?;
-    let mut listing = archive.describe(sources, Depth::Ends, &|| {});
+    let listing = archive.describe(sources, Depth::Ends, &|| {});
     for error in listing.unreadable {
         ctx.warn(&error.into())?;
     }
-    // Only a list needs them, and there are a hundred thousand of them.
-    listing.sessions.iter_mut().for_each(|(row, _)| row.named_requests = NamedRequests::default());
     let rows = listing.sessions.iter().map(|(row, _)| &**row);
     let (is_in_scope, hidden) = scope.judge(rows.clone(), &ctx.home.cwd);
     let is_of_dialect = |row: &SessionRow| dialect.is_none_or(|dialect| dialect.name() == row.dialect);

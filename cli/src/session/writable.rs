@@ -106,6 +106,14 @@ impl Writable {
         Ok(Store::open(self.source.dialect, &self.root, self.host.clone())?)
     }
 
+    /// The store of a copy: that of its agent, also where only a kept copy of the session is left.
+    pub(crate) fn store_of_copy(&self) -> Result<Store, Failure> {
+        check_directory(&self.host)?;
+        let original = self.source.kept_from().map(|path| Source::file(self.source.dialect, path));
+        let root = original.and_then(|original| original.store()).unwrap_or_else(|| self.root.clone());
+        Ok(Store::open(self.source.dialect, &root, self.host.clone())?)
+    }
+
     /// The trash for the session; `data` is our own folder.
     pub(crate) fn trash(&self, data: &Path) -> Result<Trash, Failure> {
         Ok(Store::open(self.source.dialect, &self.root, self.host.clone())?.trash_of(&self.source, data))

@@ -34,7 +34,10 @@ fn clean(text: &str, whitespace: Whitespace) -> Cow<'_, str> {
     if is_printable_ascii(text) {
         return Cow::Borrowed(text);
     }
-    let suspicious = |c: char| is_active(c) || c == JOINER || is_variation_selector(c);
+    let suspicious = |c: char| match c.is_ascii() {
+        true => c.is_ascii_control(),
+        false => is_active(c) || c == JOINER || is_variation_selector(c),
+    };
     if !text.chars().any(suspicious) {
         return Cow::Borrowed(text);
     }

@@ -6,6 +6,7 @@
 pub(crate) mod ask;
 pub(crate) mod clean;
 pub(crate) mod interrupt;
+pub(crate) mod keys;
 pub(crate) mod markdown;
 pub(crate) mod pager;
 pub(crate) mod paint;

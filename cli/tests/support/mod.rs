@@ -2,6 +2,8 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub(crate) mod chats;
+#[cfg(unix)]
+pub(crate) mod server;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

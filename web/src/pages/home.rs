@@ -19,7 +19,7 @@ use crate::site::Site;
 const PAGE_SESSIONS: usize = 120;
 
 /// A session that grew so lately is running; one that waits may be a little older.
-const RUNNING_SECONDS: i64 = 60;
+const RUNNING_SECONDS: u64 = 60;
 const WAITING_SECONDS: i64 = 600;
 
 /// The page.
@@ -115,32 +115,36 @@ fn about(entries: &[&Entry]) -> String {
 
 /// Whether an agent is at work in it, or waits for a person.
 pub(crate) fn is_running(entry: &Entry, now: Timestamp) -> bool {
-    let Some(age) = entry.row.updated.map(|at| now.as_second() - at.as_second()) else { return false };
+    let has_grown = entry.quiet_for(now).is_some_and(|quiet| quiet.as_secs() <= RUNNING_SECONDS);
+    let age = entry.row.updated.map(|at| now.as_second() - at.as_second());
     let is_open = matches!(entry.row.state, Some(State::InterruptedTurn | State::InterruptedPrompt));
-    (0..=RUNNING_SECONDS).contains(&age) || (is_open && (0..WAITING_SECONDS).contains(&age))
+    has_grown || (is_open && age.is_some_and(|age| (0..WAITING_SECONDS).contains(&age)))
 }
 
 fn running(all: &[&Entry], figures: &Figures, now: Timestamp) -> Markup {
     let running: Vec<&&Entry> = all.iter().filter(|entry| is_running(entry, now)).collect();
-    if running.is_empty() {
-        return html! {};
-    }
     html! {
-        section.running aria-labelledby="running" {
+        // The script fills it while the page is open.
+        section.running aria-labelledby="running" data-live="/api/v1/events" hidden[running.is_empty()] {
             h2 id="running" { span.live-dot aria-hidden="true" {} "Running now " span.meta { (running.len()) } }
-            @for entry in running {
-                article.run {
-                    (agent_mark_alone(&entry.row.dialect))
-                    h3.run-title { a href=(address(entry)) dir="auto" { (text::brief(&entry.row.title, 200)) } }
-                    p.run-now { (doing(entry)) @if let Some(at) = entry.row.updated { span.meta { "last written " (words::ago(at, now)) } } }
-                    p.run-end {
-                        span { (project_name(entry.row.project.as_deref())) @if let Some(branch) = &entry.row.git_branch { " · " (text::brief(branch, 40)) } }
-                        br;
-                        span.num {
-                            @if let Some(ms) = lasted(&entry.row) { (words::took(ms)) }
-                            @if let Some(cost) = figures.cost_of(&entry.row.path).and_then(|cost| cost.own.words()) { " · " (cost) }
-                        }
-                    }
+            @for entry in running { (run(entry, figures, now)) }
+        }
+    }
+}
+
+/// One that is running.
+pub(crate) fn run(entry: &Entry, figures: &Figures, now: Timestamp) -> Markup {
+    html! {
+        article.run data-session=(text::shown(entry.row.id.as_str())) {
+            (agent_mark_alone(&entry.row.dialect))
+            h3.run-title { a href=(address(entry)) dir="auto" { (text::brief(&entry.row.title, 200)) } }
+            p.run-now { (doing(entry)) @if let Some(at) = entry.row.updated { span.meta { "last written " (words::ago(at, now)) } } }
+            p.run-end {
+                span { (project_name(entry.row.project.as_deref())) @if let Some(branch) = &entry.row.git_branch { " · " (text::brief(branch, 40)) } }
+                br;
+                span.num {
+                    @if let Some(ms) = lasted(&entry.row) { (words::took(ms)) }
+                    @if let Some(cost) = figures.cost_of(&entry.row.path).and_then(|cost| cost.own.words()) { " · " (cost) }
                 }
             }
         }
@@ -286,7 +290,8 @@ fn projects(entries: &[&Entry], figures: &Figures, now: Timestamp) -> Markup {
     }
 }
 
-fn row(entry: &Entry, shows_branch: bool, figures: &Figures, now: Timestamp) -> Markup {
+/// A row of the list.
+pub(crate) fn row(entry: &Entry, shows_branch: bool, figures: &Figures, now: Timestamp) -> Markup {
     let row = &entry.row;
     let counted = figures.trace_of(&row.path);
     let trace = entry.glance.as_ref().map(|glance| &glance.trace).or(counted.as_deref());
@@ -299,7 +304,7 @@ fn row(entry: &Entry, shows_branch: bool, figures: &Figures, now: Timestamp) -> 
         }
     };
     html! {
-        li.row {
+        li.row data-session=(text::shown(row.id.as_str())) {
             (agent_mark_alone(&row.dialect))
             div.row-main { a.row-title href=(address(entry)) dir="auto" { (text::brief(&row.title, 200)) } " " (state_of(entry)) }
             @if shows_branch { span class="row-project mono" { (text::brief(row.git_branch.as_deref().unwrap_or_default(), 60)) } }

@@ -78,6 +78,13 @@ fn replay(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Mad
     })
 }
 
+/// The messages of the turn that is shown.
+pub(crate) fn turn(params: &Params, conversation: &Conversation<'_, '_>) -> Option<Range<usize>> {
+    let turns = turns(conversation);
+    let turn = params.number("turn").unwrap_or(1).clamp(1, turns.len().max(1));
+    turns.into_iter().nth(turn - 1)
+}
+
 /// The messages of each turn: a prompt, and all up to the next one.
 fn turns(conversation: &Conversation<'_, '_>) -> Vec<Range<usize>> {
     let mut turns: Vec<Range<usize>> = Vec::new();

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::home::{address, lasted, project_name, state_of};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::{Entry, Found};
+use crate::live::Live;
 use crate::render::grammar::Budget;
 use crate::render::icon::{agent_mark, agent_name, chevron, icon};
 use crate::render::trace::{Map, Trace, is_prompt};
@@ -24,7 +25,7 @@ use crate::transcript::{PAGE_NESTED, Transcript, is_room};
 
 /// How many messages a page has at most, and how large its HTML may get: whichever comes first.
 const PAGE_MESSAGES: usize = 50;
-pub(super) const PAGE_BYTES: usize = 230 * 1024;
+pub(crate) const PAGE_BYTES: usize = 230 * 1024;
 
 /// More issues are counted, not listed.
 const ISSUES_SHOWN: usize = 50;
@@ -40,11 +41,13 @@ pub(crate) fn with(id: &str, site: &Site, make: impl FnOnce(&Entry) -> Made) -> 
 }
 
 /// The page.
-pub(crate) fn page(id: &str, params: &Params, site: &Site) -> Made {
-    with(id, site, |entry| conversation(entry, params, site).unwrap_or_else(|error| error::unreadable(&error)))
+pub(crate) fn page(id: &str, params: &Params, site: &Site, live: &Live) -> Made {
+    with(id, site, |entry| conversation(entry, params, site, live).unwrap_or_else(|error| error::unreadable(&error)))
 }
 
-fn conversation(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made> {
+fn conversation(entry: &Entry, params: &Params, site: &Site, live: &Live) -> scrollback::Result<Made> {
+    // Taken before the session is read: whatever is written meanwhile comes as an event.
+    let position = live.position(entry);
     let wanted = params.get("at").or(params.get("message"));
     let by_page = wanted.is_none() && params.get("head").is_none() && !params.has("first");
     let page = Page { messages: PAGE_MESSAGES, before: params.get("before") };
@@ -52,30 +55,39 @@ fn conversation(entry: &Entry, params: &Params, site: &Site) -> scrollback::Resu
         true => Arc::new(site.open_page(&entry.source, page)?),
         false => site.whole(&entry.source)?,
     };
-    let head = match params.get("head") {
-        Some(head) => session.find(head).ok(),
-        None => wanted.and_then(|wanted| session.find(wanted).ok()).map(|at| head_through(&session, at)),
-    };
-    let Some(head) = head.or(session.head()) else { return Ok(error::empty(entry)) };
+    let Some(head) = head(&session, params) else { return Ok(error::empty(entry)) };
     let branch = session.branch(head);
     let conversation = Conversation::new(&branch);
     if conversation.is_empty() {
         return Ok(error::empty(entry));
     }
-    let position = |name: Option<&str>| {
-        let record = session.find(name?).ok()?;
-        conversation.position(record)
-    };
-    let (range, part) = range(params, &conversation, position);
+    let (range, part) = range(params, &session, &conversation);
     let shown = messages(&session, &branch, &conversation, range, part, &address(entry), params, site)?;
     let is_head = session.head().is_some_and(|main| main.id() == head.id());
     let branch_note = (!is_head).then(|| head.id().into_owned());
+    let is_end = is_head
+        && shown.range.end == conversation.len()
+        && !["show", "before", "message"].iter().any(|name| params.has(name));
+    let events = is_end.then(|| {
+        let id = text::path_segment(entry.row.id.as_str());
+        format!("/api/v1/sessions/{id}/events?parts=html&after={}", position.after(&session))
+    });
     let body = html! {
         (header(entry, "conversation", site))
         (issues(&session, &conversation, entry))
-        (layout(entry, &shown, &session, &conversation, branch_note.as_deref(), params, site))
+        (layout(entry, &shown, &session, &conversation, branch_note.as_deref(), events.as_deref(), params, site))
     };
     Ok(Made { status: StatusCode::OK, title: text::brief(&entry.row.title, 120), nav: Nav::Other, body })
+}
+
+/// The head of the branch that is shown.
+pub(crate) fn head<'s>(session: &'s Session, params: &Params) -> Option<RecordRef<'s>> {
+    let wanted = params.get("at").or(params.get("message"));
+    let head = match params.get("head") {
+        Some(head) => session.find(head).ok(),
+        None => wanted.and_then(|wanted| session.find(wanted).ok()).map(|at| head_through(session, at)),
+    };
+    head.or(session.head())
 }
 
 /// The newest head whose branch contains the record.
@@ -89,11 +101,8 @@ fn head_through<'s>(session: &'s Session, record: RecordRef<'s>) -> RecordRef<'s
 }
 
 /// Which messages are shown, and from which part the first of them.
-fn range(
-    params: &Params,
-    conversation: &Conversation<'_, '_>,
-    position: impl Fn(Option<&str>) -> Option<usize>,
-) -> (Range<usize>, usize) {
+pub(crate) fn range(params: &Params, session: &Session, conversation: &Conversation<'_, '_>) -> (Range<usize>, usize) {
+    let position = |name: Option<&str>| conversation.position(session.find(name?).ok()?);
     let len = conversation.len();
     if let Some(at) = position(params.get("message")) {
         return (at..at + 1, params.number("part").unwrap_or(0));
@@ -170,7 +179,10 @@ fn messages(
             break;
         }
         let Some(message) = conversation.message(at).transpose()? else { continue };
-        let html = transcript.shown(at, &message, part, &look).0;
+        let html = match part {
+            0 => transcript.fragment(at, &message, &look),
+            part => transcript.shown(at, &message, part, &look).0,
+        };
         pieces.push((at, html, Some(message)));
     }
     pieces.sort_by_key(|(at, ..)| *at);
@@ -405,12 +417,14 @@ pub(crate) fn command(words: &[&str]) -> Markup {
     }
 }
 
+#[expect(clippy::too_many_arguments, reason = "each is a different thing, and there is one caller")]
 fn layout(
     entry: &Entry,
     shown: &Shown,
     session: &Session,
     conversation: &Conversation<'_, '_>,
     branch_note: Option<&str>,
+    events: Option<&str>,
     params: &Params,
     site: &Site,
 ) -> Markup {
@@ -450,7 +464,8 @@ fn layout(
                         span.meta { a.link href={ (base) "?first=1" (head) } { "go to the beginning" } }
                     }
                 }
-                div class=(if shown.is_room { "room" } else { "msgs" }) id="messages" { (PreEscaped(&shown.html)) }
+                div class=(if shown.is_room { "room" } else { "msgs" }) id="messages" data-live=[events] { (PreEscaped(&shown.html)) }
+                @if events.is_some() { (live_bar()) }
                 @if has_later && let Some(last) = last {
                     nav.pager aria-label="Later messages" {
                         a.link href={ (base) "?after=" (text::path_segment(&last)) (head) } { "Later messages" }
@@ -458,6 +473,19 @@ fn layout(
                     }
                 }
             }
+        }
+    }
+}
+
+/// What follows a session that is being written: only the script shows it.
+fn live_bar() -> Markup {
+    html! {
+        div.live hidden {
+            span.live-dot aria-hidden="true" {}
+            span role="status" aria-live="polite" { b { "Live" } span.live-news {} }
+            button class="btn btn-quiet" type="button" data-live-key="newest" hidden { "Jump to newest" }
+            button class="btn btn-quiet" type="button" data-live-key="notify" aria-pressed="false" { "Notify me" }
+            button class="btn btn-quiet" type="button" data-live-key="pause" aria-pressed="false" { "Pause" }
         }
     }
 }

@@ -3,7 +3,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{Made, Nav};
-use crate::render::icon::{icon, sprite};
+use crate::render::icon::{icon, sprite, whole_sprite};
 use crate::render::words;
 use crate::site::Site;
 
@@ -67,6 +67,8 @@ pub(crate) fn bare(title: &str, body: Markup) -> String {
 
 fn document(title: &str, theme: Theme, has_script: bool, shown: &Markup) -> String {
     let chosen = Some(theme.name()).filter(|_| theme != Theme::System);
+    // What comes while the page is open may need any icon.
+    let icons = if shown.0.contains(" data-live=") { whole_sprite() } else { sprite(&shown.0) };
     html! {
         (DOCTYPE)
         html lang="en" data-theme=[chosen] {
@@ -79,7 +81,7 @@ fn document(title: &str, theme: Theme, has_script: bool, shown: &Markup) -> Stri
                 link rel="stylesheet" href="/assets/style.css";
                 @if has_script { script src="/assets/page.js" {} }
             }
-            body { (sprite(&shown.0)) (PreEscaped(&shown.0)) }
+            body { (icons) (PreEscaped(&shown.0)) }
         }
     }
     .0

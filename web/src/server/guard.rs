@@ -3,10 +3,11 @@
 //! A page of another site can make a browser ask us (DNS rebinding, forms, links). It cannot name our host and port, has neither token nor
 //! cookie, and the cookie does not travel from its pages.
 
-use axum::http::{HeaderMap, Method, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use maud::{Markup, html};
 
 use super::reads;
+use crate::api::is_api;
 use crate::render::text;
 
 /// 128 random bits, as hexadecimal digits.
@@ -38,6 +39,8 @@ pub struct Guard {
     /// The names of this server, each with its port.
     hosts: Vec<String>,
     port: u16,
+    /// Other sites whose pages may ask the API, with the token.
+    origins: Vec<String>,
     /// In the printed address.
     token: Secret,
     /// In the cookie; it dies with the process.
@@ -54,6 +57,8 @@ pub(super) enum Verdict {
     Open(String),
     /// It has neither token nor cookie.
     Unknown,
+    /// A browser asks whether a page of another site may ask the API; that site may.
+    Preflight,
     /// It is not meant for us, or not from us.
     Refused(&'static str),
 }
@@ -67,7 +72,13 @@ impl Guard {
             hosts.extend(names.map(str::to_owned));
         }
         hosts.extend(public.map(str::to_ascii_lowercase));
-        Ok(Guard { hosts, port, token: Secret::random()?, cookie: Secret::random()? })
+        Ok(Guard { hosts, port, origins: Vec::new(), token: Secret::random()?, cookie: Secret::random()? })
+    }
+
+    /// Lets pages of these sites ask the API, with the token: each is exactly what a browser sends as `Origin`.
+    pub fn allowing(mut self, origins: Vec<String>) -> Guard {
+        self.origins = origins;
+        self
     }
 
     /// The token of the printed address.
@@ -75,11 +86,20 @@ impl Guard {
         &self.token
     }
 
+    /// Whether a program may ask: it names this server and brings the token, as a bearer or in one of these headers. A cookie does not
+    /// count.
+    pub(crate) fn knows(&self, uri: &Uri, headers: &HeaderMap, keys: &[&str]) -> bool {
+        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let mut given = keys.iter().filter_map(|name| headers.get(*name)?.to_str().ok()).chain(bearer);
+        self.names_us(uri, headers) && given.any(|given| self.token.is(given))
+    }
+
     pub(super) fn judge(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Verdict {
         if !self.names_us(uri, headers) {
             return Verdict::Refused("this server has another name\n");
         }
-        if let Some(origin) = headers.get(header::ORIGIN) {
+        let is_allowed = self.allowed_origin(uri, headers).is_some();
+        if let Some(origin) = headers.get(header::ORIGIN).filter(|_| !is_allowed) {
             let is_ours = origin
                 .to_str()
                 .ok()
@@ -89,9 +109,17 @@ impl Guard {
                 return Verdict::Refused("another site asked for this\n");
             }
         }
+        if is_allowed && method == Method::OPTIONS && headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD) {
+            // A browser asks this without the token.
+            return Verdict::Preflight;
+        }
         let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
         if bearer.is_some_and(|bearer| self.token.is(bearer)) {
             return Verdict::Pass;
+        }
+        if is_allowed {
+            // Another site never asks with the cookie of our own pages.
+            return Verdict::Unknown;
         }
         if cookie(headers, &self.cookie_name()).is_some_and(|value| self.cookie.is(value)) {
             // A form of another page has no cookie; one without an origin is none of ours.
@@ -120,6 +148,19 @@ impl Guard {
             }
             _ => Verdict::Unknown,
         }
+    }
+
+    /// The other site that asks, if its pages may ask the API.
+    pub(super) fn allowed_origin(&self, uri: &Uri, headers: &HeaderMap) -> Option<HeaderValue> {
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        let (origin, more) = (origins.next()?, origins.next());
+        let is_known = self.origins.iter().any(|known| known.as_bytes() == origin.as_bytes());
+        (is_api(uri.path()) && is_known && more.is_none()).then(|| origin.clone())
+    }
+
+    /// Whether pages of other sites may ask at all.
+    pub(super) fn has_other_origins(&self) -> bool {
+        !self.origins.is_empty()
     }
 
     fn cookie_name(&self) -> String {

@@ -11,17 +11,20 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{Form, Path, Query, State};
+use axum::extract::{Form, Path, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, any, get, post};
 use scrollback::model::Part;
 use scrollback::view::Conversation;
 use tokio::sync::{Semaphore, mpsc};
 
+use crate::api::twins::{self, Twin};
+use crate::api::{self, Answerer, Ask, Problem};
 use crate::catalogue::Found;
 use crate::export::{self, Document};
+use crate::live::{self, Live, Received};
 use crate::pages::shell::{self, Theme};
 use crate::pages::{Made, Params, error, files, home, replay, search, session, stats, tree};
 use crate::render::{file, text};
@@ -47,19 +50,21 @@ const PART_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// A file of a session, should somebody open it by itself: it runs nothing and loads nothing.
-const FILE_POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+pub(crate) const FILE_POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:";
 
 /// What every request shares.
 #[derive(Clone)]
 struct Shared {
     site: Arc<Site>,
     guard: Arc<Guard>,
+    live: Arc<Live>,
     pages: Arc<Semaphore>,
 }
 
 /// The server as a value: requests in, answers out.
 pub fn router(site: Arc<Site>, guard: Arc<Guard>) -> Router {
-    let shared = Shared { site, guard, pages: Arc::new(Semaphore::new(PAGES_AT_ONCE)) };
+    let live = Live::new(site.clone());
+    let shared = Shared { site, guard, live, pages: Arc::new(Semaphore::new(PAGES_AT_ONCE)) };
     Router::new()
         .route("/", get(home_page))
         .route("/search", get(search_page))
@@ -70,14 +75,24 @@ pub fn router(site: Arc<Site>, guard: Arc<Guard>) -> Router {
         .route("/s/{id}/replay", get(replay_page))
         .route("/s/{id}/export", get(export_file))
         .route("/s/{id}/part/{message}/{part}", get(whole_part))
-        .route("/s/{id}/file/{message}/{part}", get(picture))
+        .route("/s/{id}/file/{message}/{part}", get(file_of_message))
+        .route("/.json", twin_at(Twin::Home))
+        .route("/index.json", twin_at(Twin::Home))
+        .route("/search.json", twin_at(Twin::Search))
+        .route("/stats.json", twin_at(Twin::Stats))
+        .route("/s/{id}/tree.json", twin_at(Twin::Tree))
+        .route("/s/{id}/files.json", twin_at(Twin::Files))
+        .route("/s/{id}/replay.json", twin_at(Twin::Replay))
+        .route("/api", any(ask))
+        .route("/api/{*question}", any(ask))
         .route("/theme", post(choose_theme))
         .route("/assets/style.css", get(async || asset("text/css; charset=utf-8", STYLE.as_bytes())))
         .route("/assets/page.js", get(async || asset("text/javascript; charset=utf-8", SCRIPT.as_bytes())))
         .route("/assets/icon.svg", get(async || asset("image/svg+xml", ICON.as_bytes())))
         .fallback(no_page)
-        .method_not_allowed_fallback(async || {
-            plain(StatusCode::METHOD_NOT_ALLOWED, "this address cannot be asked so\n")
+        .method_not_allowed_fallback(async |uri: Uri| match api::is_for_programs(uri.path()) {
+            true => Problem::method(format!("{} can only be read", uri.path())).into_response(),
+            false => plain(StatusCode::METHOD_NOT_ALLOWED, "this address cannot be asked so\n"),
         })
         .layer(axum::extract::DefaultBodyLimit::max(FORM_LIMIT_BYTES))
         .layer(middleware::from_fn_with_state(shared.clone(), judge))
@@ -89,10 +104,19 @@ const ICON: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 1
 /// Lets a request pass only if it comes from our own page, and says so in the answer.
 async fn judge(State(shared): State<Shared>, request: axum::extract::Request, next: middleware::Next) -> Response {
     let verdict = shared.guard.judge(request.method(), request.uri(), request.headers());
+    let is_for_programs = api::is_for_programs(request.uri().path());
+    let origin = shared.guard.allowed_origin(request.uri(), request.headers());
+    let is_picture = request.uri().path().contains("/file/");
+    // A chat that sends a message is told why it cannot, whoever it is.
+    let is_message = request.method() == Method::POST && request.uri().path() == "/api/chat";
     let mut response = match verdict {
         guard::Verdict::Pass => {
             let answered = tokio::time::timeout(PAGE_TIME, next.run(request)).await;
-            answered.unwrap_or_else(|_| plain(StatusCode::SERVICE_UNAVAILABLE, "this takes too long; try again\n"))
+            let too_long = || match is_for_programs {
+                true => Problem::unavailable("this takes too long; try again").into_response(),
+                false => plain(StatusCode::SERVICE_UNAVAILABLE, "this takes too long; try again\n"),
+            };
+            answered.unwrap_or_else(|_| too_long())
         }
         guard::Verdict::Enter { to, cookie } => {
             let mut response = StatusCode::SEE_OTHER.into_response();
@@ -100,10 +124,25 @@ async fn judge(State(shared): State<Shared>, request: axum::extract::Request, ne
             insert(&mut response, header::SET_COOKIE, &cookie);
             response
         }
+        guard::Verdict::Preflight => preflight(),
+        guard::Verdict::Unknown if is_message => api::refusal().into_response(),
+        guard::Verdict::Open(_) | guard::Verdict::Unknown if is_for_programs => Problem::unauthorized().into_response(),
         guard::Verdict::Open(path) => page(StatusCode::UNAUTHORIZED, shell::bare("Open", guard::open_page(&path))),
         guard::Verdict::Unknown => page(StatusCode::UNAUTHORIZED, shell::bare("Not open", guard::unknown_page())),
+        guard::Verdict::Refused(why) if is_for_programs => Problem::forbidden(why.trim_end()).into_response(),
         guard::Verdict::Refused(why) => plain(StatusCode::FORBIDDEN, why),
     };
+    if let Some(origin) = origin {
+        response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        insert(&mut response, header::ACCESS_CONTROL_EXPOSE_HEADERS, "etag, x-vercel-ai-ui-message-stream");
+    }
+    if is_for_programs && shared.guard.has_other_origins() {
+        insert(&mut response, header::VARY, "origin");
+    }
+    if is_picture && shared.guard.has_other_origins() {
+        // The picture of a message, on a page of the same machine: the cookie goes with it.
+        insert(&mut response, HeaderName::from_static("cross-origin-resource-policy"), "same-site");
+    }
     let headers = response.headers_mut();
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),
@@ -121,6 +160,16 @@ async fn judge(State(shared): State<Shared>, request: axum::extract::Request, ne
     response
 }
 
+/// What a page of another site may ask.
+fn preflight() -> Response {
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    insert(&mut response, header::ACCESS_CONTROL_ALLOW_METHODS, "GET, HEAD, POST");
+    let allowed = "authorization, content-type, if-none-match, last-event-id, idempotency-key, user-agent";
+    insert(&mut response, header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+    insert(&mut response, header::ACCESS_CONTROL_MAX_AGE, "600");
+    response
+}
+
 async fn home_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Response {
     make(shared, uri, headers, home::page).await
 }
@@ -134,7 +183,11 @@ async fn stats_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) 
 }
 
 async fn session_page(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
-    make(shared, uri, headers, move |params, site| session::page(&id, params, site)).await
+    if let Some(twin_of) = twin_of(&id, &shared.site) {
+        return twin(Twin::Session, State(shared), Some(Path(twin_of)), uri, headers).await;
+    }
+    let live = shared.live.clone();
+    make(shared, uri, headers, move |params, site| session::page(&id, params, site, &live)).await
 }
 
 async fn tree_page(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
@@ -153,6 +206,65 @@ async fn no_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> 
     make(shared, uri, headers, |_, _| error::no_page()).await
 }
 
+/// The session whose twin in JSON this is: `3f8a` of `3f8a.json`, unless a session is called that.
+fn twin_of(id: &str, site: &Site) -> Option<String> {
+    let shorter = id.strip_suffix(".json")?;
+    let is_a_name = matches!(site.catalogue.shelf().find(id), Found::One(_));
+    (!is_a_name).then(|| shorter.to_owned())
+}
+
+fn twin_at(of: Twin) -> MethodRouter<Shared> {
+    get(async move |shared, id, uri, headers| twin(of, shared, id, uri, headers).await)
+}
+
+/// What a page shows, as JSON.
+async fn twin(
+    twin: Twin,
+    State(shared): State<Shared>,
+    id: Option<Path<String>>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Response {
+    let names = id.into_iter().map(|Path(id)| id).collect();
+    let ask = Ask::new(shared.site.clone(), shared.live.clone(), api::params(&uri), names, headers);
+    reading(shared, move || twins::answer(twin, &ask)).await
+}
+
+/// A question of the API.
+async fn ask(State(shared): State<Shared>, method: Method, uri: Uri, headers: HeaderMap) -> Response {
+    let (route, names) = match api::find(&method, uri.path()) {
+        Ok(found) => found,
+        Err(problem) => return problem.into_response(),
+    };
+    let is_head = method == Method::HEAD;
+    let ask = Ask::new(shared.site.clone(), shared.live.clone(), api::params(&uri), names, headers);
+    match route.answer {
+        Answerer::Reading(answer) => reading(shared, move || answer(&ask)).await,
+        // Nobody follows for the sake of a head.
+        Answerer::SessionEvents | Answerer::ChatStream if is_head && let Err(problem) = ask.entry() => {
+            problem.into_response()
+        }
+        Answerer::SessionEvents | Answerer::HomeEvents | Answerer::ChatStream if is_head => {
+            live::stream_response(Body::empty())
+        }
+        Answerer::SessionEvents => live::events::of_session(ask).await,
+        Answerer::HomeEvents => live::events::of_home(ask).await,
+        Answerer::ChatStream => live::chat::stream(ask).await,
+        Answerer::Records => Problem::forbidden("this server does not record").into_response(),
+    }
+}
+
+/// Answers on a thread that may read files.
+async fn reading(shared: Shared, answer: impl FnOnce() -> Result<Response, Problem> + Send + 'static) -> Response {
+    let Ok(_permit) = shared.pages.clone().acquire_owned().await else {
+        return Problem::unavailable("the server is stopping").into_response();
+    };
+    match tokio::task::spawn_blocking(answer).await {
+        Ok(answer) => answer.unwrap_or_else(IntoResponse::into_response),
+        Err(_) => Problem::internal().into_response(),
+    }
+}
+
 /// Makes a page on a thread that may read files.
 async fn make(
     shared: Shared,
@@ -163,7 +275,7 @@ async fn make(
     let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return unavailable() };
     let theme = theme_of(&headers);
     let made = tokio::task::spawn_blocking(move || {
-        let params = params(&uri);
+        let params = api::params(&uri);
         let made = page_of(&params, &shared.site);
         let html = shell::page(&made, theme, params.get("q").unwrap_or_default(), &shared.site);
         // Sessions are read masked; this is the net below, for names and errors that come from anywhere else.
@@ -173,10 +285,6 @@ async fn make(
         Ok((status, html)) => page(status, html),
         Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "this page could not be made\n"),
     }
-}
-
-fn params(uri: &Uri) -> Params {
-    Params::new(Query::<Vec<(String, String)>>::try_from_uri(uri).map(|Query(pairs)| pairs).unwrap_or_default())
 }
 
 fn theme_of(headers: &HeaderMap) -> Theme {
@@ -232,21 +340,42 @@ fn tool_text(part: &Part) -> String {
     format!("{} {input}\n\n{}{error}", call.name, call.output().map(result_text).unwrap_or_default())
 }
 
-/// A picture that is part of a message.
-async fn picture(State(shared): State<Shared>, Path((id, message, part)): Path<(String, String, usize)>) -> Response {
+/// A file that is part of a message: a picture is shown, anything else is only saved.
+async fn file_of_message(
+    State(shared): State<Shared>,
+    Path((id, message, part)): Path<(String, String, usize)>,
+) -> Response {
     let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return unavailable() };
-    let read = tokio::task::spawn_blocking(move || match part_of(&shared.site, &id, &message, part)? {
-        Part::File(part) => file::decoded(&part.url),
-        _ => None,
+    let read = tokio::task::spawn_blocking(move || {
+        let (url, name) = match part_of(&shared.site, &id, &message, part)? {
+            Part::File(part) => (part.url, part.filename),
+            Part::ReasoningFile(part) => (part.url, None),
+            _ => return None,
+        };
+        Some((file::decoded(&url)?, name))
     });
-    let bytes = read.await.ok().flatten();
-    let Some((bytes, kind)) = bytes.and_then(|bytes| file::picture_kind_of(&bytes).map(|kind| (bytes, kind))) else {
-        return plain(StatusCode::NOT_FOUND, "there is no such picture\n");
+    let Some((bytes, name)) = read.await.ok().flatten() else {
+        return plain(StatusCode::NOT_FOUND, "there is no such file\n");
     };
+    let picture = file::picture_kind_of(&bytes);
     let mut response = bytes.into_response();
-    insert(&mut response, header::CONTENT_TYPE, kind);
+    insert(&mut response, header::CONTENT_TYPE, picture.unwrap_or("application/octet-stream"));
     insert(&mut response, header::CONTENT_SECURITY_POLICY, FILE_POLICY);
+    if picture.is_none() {
+        let name = saved_name(name.as_deref().unwrap_or_default());
+        insert(&mut response, header::CONTENT_DISPOSITION, &format!("attachment; filename=\"{name}\""));
+    }
     response
+}
+
+/// The name of a file, as every system accepts it.
+fn saved_name(name: &str) -> String {
+    const NAME_CHARS: usize = 80;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let name: String = name.chars().rev().take(NAME_CHARS).map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let name: String = name.chars().rev().collect();
+    let name = name.trim_start_matches('.');
+    if name.is_empty() { "file".to_owned() } else { name.to_owned() }
 }
 
 fn part_of(site: &Site, id: &str, message: &str, part: usize) -> Option<Part> {
@@ -269,7 +398,7 @@ fn part_of(site: &Site, id: &str, message: &str, part: usize) -> Option<Part> {
 
 /// The session as one file.
 async fn export_file(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri) -> Response {
-    let params = params(&uri);
+    let params = api::params(&uri);
     let is_markdown = params.get("to") == Some("md");
     let shelf = shared.site.catalogue.shelf();
     let Found::One(entry) = shelf.find(&id) else { return plain(StatusCode::NOT_FOUND, "there is no such session\n") };
@@ -341,19 +470,6 @@ impl Write for Sent {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-struct Received(mpsc::Receiver<io::Result<Bytes>>);
-
-impl futures_core::Stream for Received {
-    type Item = io::Result<Bytes>;
-
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        context: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        self.0.poll_recv(context)
     }
 }
 

@@ -10,6 +10,7 @@ mod chromium;
 mod support;
 
 use chromium::{Browser, Tab};
+use scrollback::{Recorder, Store, Usage};
 use serde_json::{Value, json};
 use support::{Running, Served, record, write_session};
 
@@ -392,4 +393,111 @@ fn encoded(text: &str) -> String {
     text.bytes()
         .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()
+}
+
+/// A session that a recorder has begun, and a server that shows it.
+fn recorded() -> (Running, Recorder, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::native(folder.path().join(".local/share/scrollback")).unwrap();
+    let mut session = store.create(folder.path()).unwrap();
+    session.user("the first prompt").unwrap();
+    let id = session.session().unwrap().to_string();
+    (Running::of(Served::over(folder)), session, id)
+}
+
+const SHOWN: &str = "[...document.querySelectorAll('#messages > .msg')].map((one) => [one.id, one.textContent])";
+
+/// Waits until the page has exactly the messages of the session.
+fn shows_all(tab: &Tab<'_>, running: &Running, id: &str) {
+    let list: Value =
+        serde_json::from_str(&running.served.page(&format!("/api/v1/sessions/{id}/messages")).body).unwrap();
+    let messages = list["items"].as_array().unwrap();
+    tab.wait_for(&format!("document.querySelectorAll('#messages > .msg').length === {}", messages.len()));
+    let text_of = |message: &Value| {
+        let texts = message["parts"].as_array().unwrap().iter().filter_map(|part| part["text"].as_str());
+        texts.collect::<String>().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let last = text_of(messages.last().unwrap());
+    tab.wait_for(&format!(
+        "[...document.querySelectorAll('#messages > .msg')].pop().textContent.replace(/\\s+/g, ' ').includes({})",
+        json!(last)
+    ));
+    let shown = tab.eval(SHOWN);
+    for (shown, message) in shown.as_array().unwrap().iter().zip(messages) {
+        assert_eq!(shown[0], format!("m-{}", message["id"].as_str().unwrap()));
+        let words = shown[1].as_str().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&text_of(message)), "{words}\nhas not\n{}", text_of(message));
+    }
+}
+
+#[test]
+fn a_page_that_is_open_ends_with_exactly_what_a_recorder_writes() {
+    const TURNS: usize = 100;
+    const PIECES: usize = 100;
+    let Some(browser) = Browser::start() else { return };
+    let (running, mut session, id) = recorded();
+    let mut tab = browser.tab();
+    running.enter(&mut tab);
+    running.go(&mut tab, &format!("/s/{id}"));
+    for turn in 0..TURNS {
+        let mut answer = session.answer("model-1").unwrap();
+        for piece in 0..PIECES {
+            answer.text(format!("w{turn}-{piece} ")).unwrap();
+        }
+        answer.finish(Usage { input: Some(2), output: Some(1), ..Usage::default() }).unwrap();
+        session.user(format!("prompt {turn}").as_str()).unwrap();
+    }
+    shows_all(&tab, &running, &id);
+    assert_eq!(tab.eval("document.querySelectorAll('[role=status][aria-live=polite]').length"), json!(1));
+    assert_eq!(tab.complaints(&running.origin()), Vec::<String>::new());
+}
+
+#[test]
+fn a_live_page_never_moves_under_its_reader_and_can_be_paused() {
+    let Some(browser) = Browser::start() else { return };
+    let (running, mut session, id) = recorded();
+    for turn in 0..30 {
+        session.assistant(format!("answer {turn}\n\n{}", "and more words\n\n".repeat(5)).as_str()).unwrap();
+        session.user(format!("prompt {turn}").as_str()).unwrap();
+    }
+    let mut tab = browser.tab();
+    running.enter(&mut tab);
+    running.go(&mut tab, &format!("/s/{id}"));
+    tab.eval("scrollTo({ top: 200, behavior: 'instant' })");
+    let count = "document.querySelectorAll('#messages > .msg').length";
+    let before = tab.eval(count).as_u64().unwrap();
+    session.assistant("something new").unwrap();
+    tab.wait_for(&format!("{count} === {}", before + 1));
+    assert_eq!(tab.eval("scrollY"), json!(200), "the reader is somewhere else");
+    let button = |name: &str| format!("document.querySelector('[data-live-key={name}]')");
+    assert_eq!(tab.eval(&format!("{}.hidden", button("newest"))), json!(false));
+    tab.eval(&format!("{}.click()", button("newest")));
+    assert_eq!(tab.eval("scrollY + innerHeight >= document.documentElement.scrollHeight - 2"), json!(true));
+    // At the end it follows.
+    session.user("one more prompt").unwrap();
+    tab.wait_for(&format!("{count} === {}", before + 2));
+    assert_eq!(tab.eval("scrollY + innerHeight >= document.documentElement.scrollHeight - 2"), json!(true));
+    tab.eval(&format!("{}.click()", button("pause")));
+    session.assistant("while it was paused").unwrap();
+    session.user("and this, too").unwrap();
+    tab.eval_later("new Promise((done) => setTimeout(done, 500))");
+    assert_eq!(tab.eval(count), json!(before + 2), "it is paused");
+    tab.eval(&format!("{}.click()", button("pause")));
+    tab.wait_for(&format!("{count} === {}", before + 4));
+    assert_eq!(tab.complaints(&running.origin()), Vec::<String>::new());
+}
+
+#[test]
+fn the_list_shows_what_is_running_while_it_is_open() {
+    let Some(browser) = Browser::start() else { return };
+    let (running, mut session, id) = recorded();
+    let mut tab = browser.tab();
+    running.enter(&mut tab);
+    tab.wait_for("document.querySelector('.running')?.hidden === true");
+    // The stream begins with what is there now.
+    tab.eval_later("new Promise((done) => setTimeout(done, 500))");
+    session.assistant("it grows").unwrap();
+    scrollback_web::catalogue::list_and_count(&running.served.site);
+    tab.wait_for(&format!("document.querySelector('.running:not([hidden]) .run')?.dataset.session === '{id}'"));
+    assert_eq!(tab.complaints(&running.origin()), Vec::<String>::new());
 }

@@ -11,6 +11,7 @@ use axum::http::{HeaderMap, Request, StatusCode};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use scrollback::model::{Home, Host};
+use scrollback::redact::Redactor;
 use scrollback::view::find::Places;
 use scrollback_index::Archive;
 use scrollback_web::Site;
@@ -71,11 +72,24 @@ impl Served {
         Served::over(folder)
     }
 
+    /// Serves native sessions without their secrets.
+    pub(crate) fn masked(sessions: &[(&str, Vec<Value>)]) -> Served {
+        let folder = tempfile::tempdir().unwrap();
+        for (id, lines) in sessions {
+            write_session(folder.path(), id, lines);
+        }
+        Served::with_mask(folder, Some(Arc::new(Redactor::built_in())))
+    }
+
     /// Serves the sessions of a home.
     pub(crate) fn over(folder: tempfile::TempDir) -> Served {
+        Served::with_mask(folder, None)
+    }
+
+    fn with_mask(folder: tempfile::TempDir, mask: Option<Arc<Redactor>>) -> Served {
         let home = Home { dir: folder.path().to_owned(), cwd: folder.path().to_owned(), vars: Default::default() };
         let now: Timestamp = "2026-11-14T10:06:05Z".parse().unwrap();
-        let places = Places { home, store: None, dialect: None, mask: None };
+        let places = Places { home, store: None, dialect: None, mask };
         let archived = places.clone();
         let site = Arc::new(Site {
             open_archive: Box::new(move || Archive::new(archived.clone(), now)),

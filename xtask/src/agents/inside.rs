@@ -26,6 +26,48 @@ pub(super) struct Run {
     pub(super) home: PathBuf,
     pub(super) cwd: PathBuf,
     pub(super) log: PathBuf,
+    /// What answers it: the scripted model, or `serve --replay` with these arguments.
+    pub(super) replay: Option<Vec<String>>,
+}
+
+/// A model that an agent can ask.
+struct Endpoint {
+    address: String,
+    key: String,
+    /// The server, if it is a program of its own.
+    server: Option<Child>,
+}
+
+impl Endpoint {
+    fn start(place: &Run) -> Result<Endpoint, Box<dyn std::error::Error>> {
+        let Some(replay) = &place.replay else {
+            return Ok(Endpoint { address: model::start(&place.log)?, key: KEY.to_owned(), server: None });
+        };
+        let binary = std::env::current_exe()?.with_file_name("scrollback");
+        let mut command = Command::new(binary);
+        command
+            .args(["serve", "--port", "0", "--replay"])
+            .args(replay)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        // What it says of each request is the log.
+        let mut server = command.stderr(fs::File::create(&place.log)?).spawn()?;
+        let mut line = String::new();
+        if let Some(printed) = server.stdout.take() {
+            io::BufRead::read_line(&mut io::BufReader::new(printed), &mut line)?;
+        }
+        let (address, key) = line.trim().split_once("/?token=").ok_or("`serve --replay` printed no address")?;
+        Ok(Endpoint { address: address.to_owned(), key: key.to_owned(), server: Some(server) })
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        if let Some(server) = &mut self.server {
+            let interrupted = Command::new("kill").args(["-INT", &server.id().to_string()]).status();
+            drop(interrupted.and_then(|_| server.wait()));
+        }
+    }
 }
 
 /// The command that starts this program again without a network; root needs no user namespace for that.
@@ -41,11 +83,11 @@ pub(super) fn without_network() -> Option<Vec<&'static str>> {
 /// The other side of [`without_network`]: only the loopback is there.
 pub(super) fn start(agent: &Agent, place: &Run, arguments: &[&str]) -> Outcome {
     run(&mut command("ip link set lo up"))?;
-    let address = model::start(&place.log)?;
+    let endpoint = Endpoint::start(place)?;
     for folder in [&place.home, &place.cwd, &place.home.join("tmp")] {
         fs::create_dir_all(folder)?;
     }
-    configure(agent, place, &address)?;
+    configure(agent, place, &endpoint)?;
     let mut started = Command::new(install::program(&place.folder, agent.name));
     started.args(arguments).current_dir(&place.cwd);
     if !place.is_at_screen {
@@ -53,7 +95,7 @@ pub(super) fn start(agent: &Agent, place: &Run, arguments: &[&str]) -> Outcome {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut started, 0);
     }
-    started.env_clear().envs(environment(agent, place, &address));
+    started.env_clear().envs(environment(agent, place, &endpoint));
     let mut child = started.spawn()?;
     let ended = wait(&mut child)?;
     if place.is_at_screen {
@@ -82,7 +124,8 @@ fn wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
     Ok(None)
 }
 
-fn environment(agent: &Agent, place: &Run, address: &str) -> Vec<(String, String)> {
+fn environment(agent: &Agent, place: &Run, endpoint: &Endpoint) -> Vec<(String, String)> {
+    let Endpoint { address, key, .. } = endpoint;
     let home = place.home.to_string_lossy();
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", install::node(&place.folder).display());
     let mut variables = vec![
@@ -96,17 +139,17 @@ fn environment(agent: &Agent, place: &Run, address: &str) -> Vec<(String, String
     variables.extend(match agent.name {
         "claude" => vec![
             ("ANTHROPIC_BASE_URL", address.to_owned()),
-            ("ANTHROPIC_API_KEY", KEY.to_owned()),
+            ("ANTHROPIC_API_KEY", key.clone()),
             ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
             // At its screen it copies files before it edits them; elsewhere only if it is told to.
             ("CLAUDE_CODE_ENABLE_SDK_FILE_CHECKPOINTING", "1".to_owned()),
             ("DISABLE_AUTOUPDATER", "1".to_owned()),
             ("IS_SANDBOX", "1".to_owned()),
         ],
-        "codex" => vec![("CODEX_HOME", format!("{home}/.codex")), ("SCRIPTED_KEY", KEY.to_owned())],
+        "codex" => vec![("CODEX_HOME", format!("{home}/.codex")), ("SCRIPTED_KEY", key.clone())],
         _ => vec![
             ("OPENAI_BASE_URL", format!("{address}/v1")),
-            ("OPENAI_API_KEY", KEY.to_owned()),
+            ("OPENAI_API_KEY", key.clone()),
             ("OPENAI_MODEL", "scripted-1".to_owned()),
             ("QWEN_CODE_NO_RELAUNCH", "1".to_owned()),
         ],
@@ -115,11 +158,11 @@ fn environment(agent: &Agent, place: &Run, address: &str) -> Vec<(String, String
 }
 
 /// Writes the settings that an agent reads from a file. The address changes with each start.
-fn configure(agent: &Agent, place: &Run, address: &str) -> io::Result<()> {
+fn configure(agent: &Agent, place: &Run, endpoint: &Endpoint) -> io::Result<()> {
     let (name, text) = match agent.name {
         "claude" if place.home.join(".claude.json").exists() => return Ok(()),
-        "claude" => (".claude.json", claude_settings(&place.cwd)),
-        "codex" => (".codex/config.toml", codex_settings(address, &place.cwd)),
+        "claude" => (".claude.json", claude_settings(&place.cwd, &endpoint.key)),
+        "codex" => (".codex/config.toml", codex_settings(&endpoint.address, &place.cwd)),
         _ => (
             ".qwen/settings.json",
             json!({
@@ -135,9 +178,9 @@ fn configure(agent: &Agent, place: &Run, address: &str) -> io::Result<()> {
 }
 
 /// The answers to what Claude Code asks at its first start.
-fn claude_settings(cwd: &Path) -> String {
+fn claude_settings(cwd: &Path, key: &str) -> String {
     json!({
-        "hasCompletedOnboarding": true, "customApiKeyResponses": {"approved": [KEY], "rejected": []},
+        "hasCompletedOnboarding": true, "customApiKeyResponses": {"approved": [key], "rejected": []},
         "projects": {cwd.to_string_lossy(): {"hasTrustDialogAccepted": true}},
     })
     .to_string()

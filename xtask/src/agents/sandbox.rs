@@ -150,6 +150,6 @@ fn is_named(path: &Path) -> bool {
 }
 
 /// Arguments with their placeholders filled in.
-fn filled(arguments: &[&str], id: &str, prompt: &str) -> Vec<String> {
+pub(super) fn filled(arguments: &[&str], id: &str, prompt: &str) -> Vec<String> {
     arguments.iter().map(|argument| argument.replace("PROMPT", prompt).replace("ID", id)).collect()
 }

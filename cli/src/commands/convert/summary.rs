@@ -40,7 +40,6 @@ const MISSED: &[(&str, Numbers, &[Lost])] = &[
     ("model names", Numbers::Left, &[Lost::Model]),
     ("times", Numbers::Left, &[Lost::Timestamp]),
     ("token counts", Numbers::Left, &[Lost::Usage, Lost::ReasoningTokens, Lost::CacheTokens]),
-    ("a copy of the original to convert back from", Numbers::Left, &[Lost::Original]),
 ];
 
 /// Whether it matters how many of them.

@@ -27,9 +27,15 @@ pub(super) fn run(names: &[SessionName], output: &Path, global: &Global, ctx: &m
     // What is in a file leaves, wherever the command was typed.
     let mask = if ctx.is_not_redacting() { None } else { Some(redaction::for_reading(ctx)?) };
     let path = ctx.typed_in.join(output);
-    let mut tables = Tables::open(&path, &ctx.host())?;
+    let host = ctx.host();
+    // Nothing is made before there is something to store.
+    let mut tables = None;
     let (mut sessions, mut unreadable, mut all) = (0, 0, StoredRows::default());
     let mut store = |session: &Session| -> Result<(), Failure> {
+        let tables = match &mut tables {
+            Some(tables) => tables,
+            none => none.insert(Tables::open(&path, &host)?),
+        };
         let stored = tables.store(session)?;
         sessions += 1;
         all = StoredRows {

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use scrollback::dialect::{self, Dialect};
+use serde::{Deserialize, Serialize};
+use serde_json::ser::{PrettyFormatter, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toml_edit::{Array, DocumentMut, Item};
 
@@ -85,7 +88,7 @@ impl Agent {
             calls.push(json!({"hooks": [{"type": "command", "command": command}]}));
             is_changed = true;
         }
-        Ok(is_changed.then(|| pretty(root)))
+        Ok(is_changed.then(|| rewritten(settings, root)))
     }
 
     fn json_without_hook(self, settings: &str) -> Result<Option<String>, String> {
@@ -104,7 +107,7 @@ impl Agent {
         if hooks.is_empty() && is_changed {
             root.shift_remove("hooks");
         }
-        Ok(is_changed.then(|| pretty(root)))
+        Ok(is_changed.then(|| rewritten(settings, root)))
     }
 
     /// Whether an entry calls this hook, and nothing else.
@@ -129,8 +132,65 @@ fn json_object(settings: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-fn pretty(root: Map<String, Value>) -> String {
-    format!("{:#}\n", Value::Object(root))
+/// Settings with the hooks of `root`: everything else stays as it is written.
+fn rewritten(settings: &str, root: Map<String, Value>) -> String {
+    let text = spliced(settings, &root);
+    let root = Value::Object(root);
+    let is_same = |text: &String| serde_json::from_str::<Value>(text).is_ok_and(|now| now == root);
+    text.filter(is_same).unwrap_or_else(|| format!("{root:#}\n"))
+}
+
+/// Where the hooks are in the settings.
+#[derive(Deserialize)]
+struct Hooks<'a> {
+    #[serde(borrow)]
+    hooks: Option<&'a RawValue>,
+}
+
+fn spliced(settings: &str, root: &Map<String, Value>) -> Option<String> {
+    let known = serde_json::from_str::<Hooks<'_>>(settings).ok()?.hooks;
+    let place = known.map(|hooks| {
+        let start = hooks.get().as_ptr() as usize - settings.as_ptr() as usize;
+        start..start + hooks.get().len()
+    });
+    let indent = indent_of(settings);
+    match (place, root.get("hooks")) {
+        (Some(place), Some(hooks)) => {
+            let (before, after) = (settings.get(..place.start)?, settings.get(place.end..)?);
+            Some(format!("{before}{}{after}", indented(hooks, indent)?))
+        }
+        (None, Some(hooks)) => {
+            let (before, after) = settings.split_at(settings.rfind('}')?);
+            let before = before.trim_end();
+            let comma = if before.ends_with('{') { "" } else { "," };
+            Some(format!("{before}{comma}\n{indent}\"hooks\": {}\n{after}", indented(hooks, indent)?))
+        }
+        (Some(place), None) if !root.is_empty() => {
+            let (before, after) = (settings.get(..place.start)?, settings.get(place.end..)?);
+            let key = before.trim_end().strip_suffix(':')?.trim_end();
+            let before = key.strip_suffix("\"hooks\"")?.trim_end();
+            Some(match before.strip_suffix(',') {
+                Some(before) => format!("{before}{after}"),
+                None => format!("{before}{}", after.trim_start().strip_prefix(',')?),
+            })
+        }
+        (_, None) => None,
+    }
+}
+
+/// What a line of the settings is indented by.
+fn indent_of(settings: &str) -> &str {
+    let blank = |line: &'_ str| line.len() - line.trim_start().len();
+    let mut lines = settings.lines().map(|line| line.get(..blank(line)).unwrap_or_default());
+    lines.find(|indent| !indent.is_empty()).unwrap_or("  ")
+}
+
+/// A value as a field of the settings.
+fn indented(value: &Value, indent: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let formatter = PrettyFormatter::with_indent(indent.as_bytes());
+    value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter)).ok()?;
+    Some(String::from_utf8(bytes).ok()?.replace('\n', &format!("\n{indent}")))
 }
 
 /// A path as a shell takes it.
@@ -187,6 +247,7 @@ mod tests {
                 Agent::QwenCode,
                 "{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"hooks\": [\n          {\n            \"command\": \"say done\",\n            \"type\": \"command\"\n          }\n        ]\n      }\n    ]\n  }\n}\n",
             ),
+            (Agent::ClaudeCode, "{\n\t\"limit\": 1.0e5,\n\t\"list\": [1,2]\n}"),
             (Agent::Codex, ""),
             (Agent::Codex, "# mine\nmodel = \"gpt-5.5\"\n\n[tui]\ntheme = \"dark\"\n"),
         ] {
@@ -194,8 +255,21 @@ mod tests {
             assert!(agent.has_hook(&with).unwrap() && !agent.has_hook(settings).unwrap(), "{with}");
             assert_eq!(agent.with_hook(&with, "/opt/my tools/scrollback").unwrap(), None, "once is enough: {with}");
             let without = agent.without_hook(&with).unwrap().unwrap();
+            assert!(with.contains(if settings.contains("1.0e5") { "1.0e5" } else { "" }), "{with}");
             let same = |text: &str| if text.trim() == "{}" { String::new() } else { text.to_owned() };
             assert_eq!(same(&without), settings, "{agent:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_hook_stays_as_it_is_written() {
+        let ours = r#"{"Stop": [{"hooks": [{"type": "command", "command": "scrollback hook claude-code"}]}]}"#;
+        for (settings, expected) in [
+            (format!(r#"{{"hooks": {ours}, "limit": 1.0e5}}"#), r#"{ "limit": 1.0e5}"#),
+            (format!(r#"{{"limit": 1.0e5 , "hooks" :{ours}, "a": [1,2]}}"#), r#"{"limit": 1.0e5 , "a": [1,2]}"#),
+            (format!(r#"{{"hooks": {ours}}}"#), "{}\n"),
+        ] {
+            assert_eq!(Agent::ClaudeCode.without_hook(&settings).unwrap().as_deref(), Some(expected), "{settings}");
         }
     }
 

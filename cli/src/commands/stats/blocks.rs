@@ -7,9 +7,8 @@ use scrollback::view::counting::{Block, Elected, StatsQuery, blocks};
 use scrollback_index::Counted;
 
 use super::csv;
-use super::rows::{SPENT, token_cells};
+use super::rows::{PIPE_COLUMNS, SPENT, dollars, number, token_cells};
 use crate::commands::FOUND_PROBLEMS;
-use crate::commands::list::short_count;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
 use crate::render::clock;
@@ -27,9 +26,9 @@ pub(super) fn run(
     if ctx.json {
         ctx.print_json(&serde_json::json!({"blocks": blocks}))?;
     } else if is_csv {
-        let titles: Vec<String> = ["start", "end"].into_iter().chain(SPENT).map(str::to_owned).collect();
+        let titles = ["start", "end"].into_iter().chain(SPENT).chain(RATES).map(str::to_owned);
         let rows: Vec<Vec<String>> = blocks.iter().map(values).collect();
-        ctx.out.write_all(csv::table(&titles, &rows).as_bytes())?;
+        csv::print(&titles.collect::<Vec<String>>(), &rows, ctx)?;
     } else {
         let text = text(&blocks, query, ctx);
         ctx.page_if_long(text.lines().count());
@@ -39,17 +38,34 @@ pub(super) fn run(
     Ok(if blocks.is_empty() { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
 
+/// The titles of the columns for a spreadsheet with how fast tokens are used, and what is left of the running window.
+const RATES: [&str; 5] =
+    ["tokens_per_minute", "cost_per_hour", "minutes_left", "projected_tokens", "projected_cost_usd"];
+
 fn values(block: &Block) -> Vec<String> {
     let known = token_cells(block.usage);
-    let cost = block.cost_usd.map(|usd| usd.to_string()).unwrap_or_default();
+    let plain = |number: Option<f64>| number.map(|number| number.to_string()).unwrap_or_default();
+    let left = block.left.as_ref();
+    let rates = [
+        block.tokens_per_minute,
+        block.cost_per_hour,
+        left.map(|left| left.minutes),
+        left.and_then(|left| left.projected_tokens),
+        left.and_then(|left| left.projected_cost_usd),
+    ];
+    let cost = plain(block.cost_usd);
     let times = [block.start.to_string(), block.end.to_string()];
     let rest = [cost, block.unpriced.to_string(), block.requests.to_string()];
-    times.into_iter().chain(known).chain(rest).collect()
+    times.into_iter().chain(known).chain(rest).chain(rates.map(plain)).collect()
 }
 
 fn text(blocks: &[Block], query: &StatsQuery<'_>, ctx: &Ctx) -> String {
-    let number = |count: u64| if ctx.on_terminal { short_count(count) } else { count.to_string() };
-    let dollars = |usd: Option<f64>| usd.map(|usd| format!("${usd:.2}")).unwrap_or_default();
+    let number = |count: u64| number(count, ctx);
+    let cost = |usd: Option<f64>| usd.map(|usd| dollars(usd, ctx)).unwrap_or_default();
+    let start = |block: &Block| match ctx.on_terminal {
+        true => clock::stamp(block.start, &query.zone),
+        false => block.start.to_string(),
+    };
     let mut table = Table::new(vec![
         Column::fixed("WINDOW FROM"),
         Column::right("TOKENS"),
@@ -61,24 +77,30 @@ fn text(blocks: &[Block], query: &StatsQuery<'_>, ctx: &Ctx) -> String {
     ]);
     for block in blocks {
         table.push(vec![
-            Cell::new(clock::stamp(block.start, &query.zone), Paint::cyan),
+            Cell::new(start(block), Paint::cyan),
             Cell::new(number(block.usage.total().unwrap_or(0)), Paint::plain),
-            Cell::new(dollars(block.cost_usd), Paint::plain),
+            Cell::new(cost(block.cost_usd), Paint::plain),
             Cell::new(Some(block.unpriced).filter(|count| *count > 0).map(number).unwrap_or_default(), Paint::yellow),
             Cell::new(number(block.requests), Paint::plain),
             Cell::new(block.tokens_per_minute.map(|rate| number(rate as u64)).unwrap_or_default(), Paint::dim),
-            Cell::new(dollars(block.cost_per_hour), Paint::dim),
+            Cell::new(cost(block.cost_per_hour), Paint::dim),
         ]);
     }
-    let mut text = table.render(ctx.look.width, ctx.paint());
+    let width = if ctx.on_terminal { ctx.look.width } else { PIPE_COLUMNS };
+    let mut text = table.render(width, ctx.paint());
     if let Some(left) = blocks.last().and_then(|block| block.left.as_ref()) {
-        let minutes = clock::span((left.minutes * 60_000.0) as u64);
+        let minutes = match ctx.on_terminal {
+            true => clock::span((left.minutes * 60_000.0) as u64),
+            false => format!("{} min", left.minutes),
+        };
         text.push_str(&format!("The running window ends in {minutes}"));
         let tokens = left
             .projected_tokens
             .map(|tokens| format!("; at this rate it will have {} tokens", number(tokens as u64)));
         text.push_str(&tokens.unwrap_or_default());
-        text.push_str(&left.projected_cost_usd.map(|usd| format!(" and cost ${usd:.2}")).unwrap_or_default());
+        text.push_str(
+            &left.projected_cost_usd.map(|usd| format!(" and cost {}", dollars(usd, ctx))).unwrap_or_default(),
+        );
         text.push_str(".\n");
     }
     text

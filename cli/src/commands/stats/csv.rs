@@ -1,15 +1,20 @@
 //! Comma-separated values that no spreadsheet takes for a formula.
 
-/// A table with its titles.
-pub(in crate::commands) fn table(titles: &[String], rows: &[Vec<String>]) -> String {
-    let mut text = line(titles);
-    rows.iter().for_each(|row| text.push_str(&line(row)));
-    text
-}
+use std::borrow::Cow;
+use std::io::Write;
 
-fn line(cells: &[String]) -> String {
-    let cells: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
-    format!("{}\r\n", cells.join(","))
+use crate::ctx::Ctx;
+use crate::failure::Failure;
+use crate::terminal::clean;
+
+/// Prints a table with its titles. A program gets names as they are; on a terminal they are cleaned.
+pub(in crate::commands) fn print(titles: &[String], rows: &[Vec<String>], ctx: &mut Ctx) -> Result<(), Failure> {
+    let shown: fn(&str) -> Cow<'_, str> = if ctx.on_terminal { clean::line } else { |cell| Cow::Borrowed(cell) };
+    for cells in std::iter::once(titles).chain(rows.iter().map(Vec::as_slice)) {
+        let cells: Vec<String> = cells.iter().map(|cell| quoted(&shown(cell))).collect();
+        write!(ctx.out, "{}\r\n", cells.join(","))?;
+    }
+    Ok(())
 }
 
 /// A cell. One that could be read as a formula begins with an apostrophe, unless it is a number.

@@ -4,9 +4,10 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use jiff::Timestamp;
+use scrollback::Session;
 use scrollback::model::Usage;
 use scrollback::view::counting::{
-    CountedSession, Elected, Reason, RequestFact, RequestTrace, StatsQuery, traces, usage_of,
+    CountedSession, Elected, Reason, RequestFact, RequestTrace, StatsQuery, traces, unread_usages,
 };
 use scrollback_index::{Archive, Counted, PRICES};
 use serde::Serialize;
@@ -42,7 +43,7 @@ struct Explained {
     counted: bool,
     /// Why.
     rule: String,
-    /// Counts that are not believed, as they are written.
+    /// Counts and costs that are not believed, as they are written.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     ignored: Vec<String>,
 }
@@ -57,15 +58,21 @@ pub(super) fn run(
     let in_scope: Vec<usize> = (0..counted.sessions.len())
         .filter(|at| {
             let session = &counted.sessions[*at];
-            session.is_in_scope && session.counts.requests.iter().any(|request| query.holds(request.at))
+            let requests = session.counts.requests.iter().map(|request| request.at);
+            let mut times = requests.chain(session.counts.events.iter().map(|event| event.at));
+            session.is_in_scope && times.any(|at| query.holds(at))
         })
         .collect();
     let mut explained = Vec::new();
     for at in in_scope {
         let read = archive.session(&counted.sources[at]);
-        match read.and_then(|session| traces(&session, &counted.sessions[at].counts)) {
-            Ok(traces) => {
+        let counts = &counted.sessions[at].counts;
+        let traced = |session: Session| Ok((traces(&session, counts)?, unread_usages(&session, counts)?));
+        match read.and_then(traced) {
+            Ok((traces, unread)) => {
                 let session = &counted.sessions[at];
+                let asked = unread.into_iter().filter(|(at, _)| query.holds(*at));
+                explained.extend(asked.map(|(at, trace)| unread_usage(session, at, trace)));
                 let requests = session.counts.requests.iter().zip(&elected.requests[at]).zip(traces);
                 let asked = requests.filter(|((request, _), _)| query.holds(request.at));
                 let of = |((request, reason), trace): ((&RequestFact, &Reason), RequestTrace)| {
@@ -100,7 +107,8 @@ fn explain(
     trace: RequestTrace,
 ) -> Explained {
     let is_counted = reason == Reason::Counted;
-    let usage = if is_counted { usage_of(request, elected) } else { request.usage() };
+    let request = &if is_counted { elected.whole(request) } else { *request };
+    let usage = request.usage();
     let model = request.model.and_then(|model| session.counts.models.get(usize::from(model)));
     let by_file = || model.and_then(|model| (query.price)(model, usage));
     let (cost, cost_from) = match (request.recorded_cost, request.listed_cost) {
@@ -110,7 +118,7 @@ fn explain(
     };
     let lines = trace.lines.len();
     let rule = match reason {
-        Reason::Counted if elected.tokens.contains_key(&request.id) => {
+        Reason::Counted if elected.greatest.contains_key(&request.id) => {
             "its occurrence in the session that started first; tokens of the occurrence with the most output".to_owned()
         }
         Reason::Counted if lines > 1 => format!("once for {lines} lines of one answer: those with the most output"),
@@ -135,8 +143,31 @@ fn explain(
         cost_from: cost_from.to_owned(),
         counted: is_counted,
         rule,
-        ignored: trace.ignored.into_iter().map(|(name, value)| format!("{name}: {value}")).collect(),
+        ignored: ignored(trace.ignored),
     }
+}
+
+fn unread_usage(session: &CountedSession, at: Option<i64>, trace: RequestTrace) -> Explained {
+    Explained {
+        session: session.row.id.to_string(),
+        path: trace.path,
+        lines: trace.lines,
+        record: trace.record,
+        message_id: trace.message_id,
+        request_id: trace.request_id,
+        at: at.and_then(|at| Timestamp::from_microsecond(at).ok()),
+        model: None,
+        usage: Usage::default(),
+        cost_usd: None,
+        cost_from: "unpriced".to_owned(),
+        counted: false,
+        rule: "its usage is not an object, so nothing is known of a request".to_owned(),
+        ignored: ignored(trace.ignored),
+    }
+}
+
+fn ignored(values: Vec<(String, String)>) -> Vec<String> {
+    values.into_iter().map(|(name, value)| format!("{name}: {value}")).collect()
 }
 
 fn text(counted: &[Explained], not_counted: &[Explained]) -> String {
@@ -178,7 +209,7 @@ fn lines(request: &Explained) -> String {
         request.rule
     );
     if !request.ignored.is_empty() {
-        text.push_str(&format!("  ignored, because no request can have it: {}\n", request.ignored.join(", ")));
+        text.push_str(&format!("  ignored, because it cannot be counted: {}\n", request.ignored.join(", ")));
     }
     text.lines().map(|line| format!("{}\n", clean::line(line))).collect()
 }

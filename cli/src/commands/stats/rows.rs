@@ -5,10 +5,9 @@ use scrollback::model::Usage;
 use scrollback::view::counting::{Level, Stats, StatsRow};
 
 use super::plot;
-use crate::commands::list::short_count;
 use crate::ctx::Ctx;
-use crate::render::clock;
 use crate::render::table::{Cell, Column, Table};
+use crate::render::{clock, plural};
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
 
@@ -16,7 +15,7 @@ use crate::terminal::paint::Paint;
 const BAR_COLUMNS: usize = 16;
 
 /// Wide enough for every column, where no terminal limits it.
-const PIPE_COLUMNS: usize = 1000;
+pub(super) const PIPE_COLUMNS: usize = 1000;
 
 /// What stands for a name that is not known.
 const UNKNOWN: &str = "unknown";
@@ -28,7 +27,7 @@ pub(super) fn text(stats: &Stats, ctx: &Ctx) -> String {
         text.push_str(&calendar(stats, ctx));
     }
     text.push_str(&table(stats, ctx));
-    for line in about(&stats.total) {
+    for line in about(&stats.total, ctx) {
         text.push_str(&ctx.paint().dim(&line));
         text.push('\n');
     }
@@ -70,25 +69,10 @@ fn table(stats: &Stats, ctx: &Ctx) -> String {
             Level::Day | Level::Week | Level::Month | Level::Agent => Column::fixed(title(*level)),
         })
         .collect();
-    columns.extend([
-        Column::right("TOKENS"),
-        Column::right("COST").spare(1),
-        Column::right("UNPRICED").spare(8),
-        Column::right("REQUESTS").spare(4),
-        Column::right("INPUT").spare(5),
-        Column::right("OUTPUT").spare(2),
-        Column::right("CACHE READ").spare(6),
-        Column::right("WRITTEN").spare(7),
-        Column::right("REASONING").spare(14),
-        Column::right("SESSIONS").spare(10),
-        Column::right("MESSAGES").spare(15),
-        Column::right("TURNS").spare(9),
-        Column::right("CALLS").spare(3),
-        Column::right("FAILED").spare(11),
-        Column::right("FILES").spare(13),
-        Column::right("ACTIVE").spare(12),
-        Column::fixed("").extra(),
-    ]);
+    match is_by_tool(stats) {
+        true => columns.extend(tool_columns()),
+        false => columns.extend(spent_columns()),
+    }
     let mut table = Table::new(columns);
     let greatest = stats.rows.iter().map(weight).max().unwrap_or(0);
     for row in &stats.rows {
@@ -100,6 +84,47 @@ fn table(stats: &Stats, ctx: &Ctx) -> String {
     }
     let width = if ctx.on_terminal { ctx.look.width } else { PIPE_COLUMNS };
     table.render(width, ctx.paint())
+}
+
+/// Only calls belong to a tool: the other columns would be empty but for the total.
+fn is_by_tool(stats: &Stats) -> bool {
+    stats.by.contains(&Level::Tool)
+}
+
+fn tool_columns() -> [Column; 8] {
+    [
+        Column::right("CALLS"),
+        Column::right("FAILED").spare(1),
+        Column::right("SHARE").spare(2),
+        Column::right("TIME").spare(3),
+        Column::right("RETRIED").spare(5),
+        Column::right("FILES").spare(6),
+        Column::right("SESSIONS").spare(7),
+        Column::fixed("").spare(4),
+    ]
+}
+
+fn spent_columns() -> [Column; 17] {
+    [
+        Column::right("TOKENS"),
+        Column::right("COST").spare(1),
+        Column::right("UNPRICED").spare(9),
+        Column::right("REQUESTS").spare(4),
+        Column::right("INPUT").spare(6),
+        Column::right("OUTPUT").spare(2),
+        Column::right("CACHE READ").spare(7),
+        Column::right("WRITTEN").spare(8),
+        Column::right("REASONING").spare(15),
+        Column::right("SESSIONS").spare(11),
+        Column::right("MESSAGES").spare(16),
+        Column::right("TURNS").spare(10),
+        Column::right("CALLS").spare(3),
+        Column::right("FAILED").spare(12),
+        Column::right("FILES").spare(14),
+        Column::right("ACTIVE").spare(13),
+        // Eighty columns have room for it.
+        Column::fixed("").spare(5),
+    ]
 }
 
 fn title(level: Level) -> &'static str {
@@ -116,15 +141,9 @@ fn title(level: Level) -> &'static str {
 }
 
 fn cells(stats: &Stats, row: &StatsRow, bar: String, ctx: &Ctx) -> Vec<Cell> {
-    // Plain numbers for programs.
-    let number = |count: u64| if ctx.on_terminal { short_count(count) } else { count.to_string() };
-    let known = |count: Option<u64>| count.map(number).unwrap_or_default();
-    let seconds = |seconds: f64| match seconds {
-        0.0 => String::new(),
-        seconds if ctx.on_terminal => clock::span((seconds * 1000.0) as u64),
-        seconds => seconds.to_string(),
-    };
-    let some = |count: u64| if count == 0 { String::new() } else { number(count) };
+    let known = |count: Option<u64>| count.map(|count| number(count, ctx)).unwrap_or_default();
+    let seconds = |seconds: f64| if seconds == 0.0 { String::new() } else { span(seconds, ctx) };
+    let some = |count: u64| if count == 0 { String::new() } else { number(count, ctx) };
     let is_total = row.key.is_none();
     let keys = stats.by.iter().enumerate().map(|(at, level)| match row.key.as_ref().map(|key| &key[at]) {
         Some(Some(name)) => Cell::new(shown(*level, name, ctx), Paint::cyan),
@@ -134,6 +153,20 @@ fn cells(stats: &Stats, row: &StatsRow, bar: String, ctx: &Ctx) -> Vec<Cell> {
     let Usage { input, output, cache_read, cache_write, reasoning } = row.usage;
     let strong = if is_total { Paint::bold } else { Paint::plain };
     let mut cells: Vec<Cell> = keys.collect();
+    if is_by_tool(stats) {
+        let failed = percent(row.tool_failures as f64 / row.tool_calls.max(1) as f64);
+        cells.extend([
+            Cell::new(some(row.tool_calls), strong),
+            Cell::new(some(row.tool_failures), Paint::red),
+            Cell::new(if row.tool_failures > 0 { failed } else { String::new() }, Paint::dim),
+            Cell::new(seconds(row.tool_seconds), strong),
+            Cell::new(some(row.retries), Paint::dim),
+            Cell::new(some(row.files_touched), Paint::dim),
+            Cell::new(some(row.sessions), Paint::dim),
+            Cell::new(bar, Paint::green),
+        ]);
+        return cells;
+    }
     cells.extend([
         Cell::new(known(row.usage.total()), strong),
         Cell::new(row.cost_usd.map(|usd| dollars(usd, ctx)).unwrap_or_default(), strong),
@@ -165,38 +198,71 @@ fn shown(level: Level, name: &str, ctx: &Ctx) -> String {
     clean::line(name).into_owned()
 }
 
-fn dollars(usd: f64, ctx: &Ctx) -> String {
+/// Plain numbers for programs.
+pub(super) fn number(count: u64, ctx: &Ctx) -> String {
+    if ctx.on_terminal { rounded(count) } else { count.to_string() }
+}
+
+pub(super) fn dollars(usd: f64, ctx: &Ctx) -> String {
     if ctx.on_terminal { format!("${usd:.2}") } else { format!("{usd:.6}") }
 }
 
+fn span(seconds: f64, ctx: &Ctx) -> String {
+    if ctx.on_terminal { clock::span((seconds * 1000.0) as u64) } else { seconds.to_string() }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// A count in few characters.
+fn rounded(count: u64) -> String {
+    let (mut value, mut unit, mut units) = (count as f64, "", ["k", "M", "G", "T", "P", "E"].into_iter());
+    if count < 10_000 {
+        return count.to_string();
+    }
+    // What rounds to a thousand is one of the next unit.
+    while value >= 999.5 {
+        let Some(next) = units.next() else { break };
+        (value, unit) = (value / 1000.0, next);
+    }
+    if value < 99.95 { format!("{value:.1}{unit}") } else { format!("{value:.0}{unit}") }
+}
+
 /// How well it went, in sentences; a share of nothing is left out.
-fn about(total: &StatsRow) -> Vec<String> {
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+fn about(total: &StatsRow, ctx: &Ctx) -> Vec<String> {
     let each = |count: f64, of: u64| count / of.max(1) as f64;
     let mut lines = Vec::new();
     if total.turns > 0 {
         let per_turn = total.usage.total().unwrap_or(0) as f64 / total.turns as f64;
+        let to_an_end = match total.clean_ends {
+            0 => String::new(),
+            ends => format!(" ({:.1} turns to a clean end)", each(total.turns as f64, ends)),
+        };
         lines.push(format!(
-            "{} turns, {} of them ended with an answer ({:.1} turns to a clean end); {} tokens a turn",
-            total.turns,
+            "{}, {} of them ended with an answer{to_an_end}; {} tokens a turn",
+            plural(total.turns, "turn"),
             total.clean_ends,
-            each(total.turns as f64, total.clean_ends),
-            short_count(per_turn as u64),
+            number(per_turn.round() as u64, ctx),
         ));
     }
     if total.tool_calls > 0 {
         lines.push(format!(
-            "{} tool calls, {} failed ({}, {:.2} a turn), {} retried; {} in tools",
-            total.tool_calls,
+            "{}, {} failed ({}, {:.2} a turn), {} retried; {} in tools",
+            plural(total.tool_calls, "tool call"),
             total.tool_failures,
             percent(each(total.tool_failures as f64, total.tool_calls)),
             each(total.tool_failures as f64, total.turns),
             total.retries,
-            clock::span((total.tool_seconds * 1000.0) as u64),
+            if ctx.on_terminal { span(total.tool_seconds, ctx) } else { format!("{} s", total.tool_seconds) },
         ));
     }
     if let Some(rate) = total.cache_hit_rate {
-        lines.push(format!("{} of the input was read from a cache; {} compactions", percent(rate), total.compactions));
+        lines.push(format!(
+            "{} of the input was read from a cache; {}",
+            percent(rate),
+            plural(total.compactions, "compaction")
+        ));
     }
     if let Some(share) = total.thinking_share.filter(|_| total.thinking_turns > 0) {
         let without = total.turns.saturating_sub(total.thinking_turns);
@@ -277,4 +343,15 @@ pub(super) fn token_cells(usage: Usage) -> [String; 5] {
     let Usage { input, output, cache_read, cache_write, reasoning } = usage;
     [input, output, cache_read, cache_write, reasoning]
         .map(|count| count.map(|count| count.to_string()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_is_rounded_and_not_cut() {
+        let counts = [9_999, 12_345, 85_272_380, 1_215_668, 999_499, 999_500, u64::MAX];
+        assert_eq!(counts.map(rounded), ["9999", "12.3k", "85.3M", "1.2M", "999k", "1.0M", "18.4E"]);
+    }
 }

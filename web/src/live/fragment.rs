@@ -1,0 +1,120 @@
+//! One message as it is sent to those who follow: the HTML of the page, and the UIMessage.
+
+use std::cell::{Cell, RefCell};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use scrollback::model::{Message, Part, Sdk, json};
+use scrollback::session::{Branch, Session};
+use scrollback::view::Conversation;
+
+use crate::api::FileAddresses;
+use crate::pages::session::PAGE_BYTES;
+use crate::render::grammar::Budget;
+use crate::render::{Folds, Look, Medium};
+use crate::site::Site;
+use crate::transcript::{PAGE_NESTED, Transcript, is_room};
+
+/// A larger message is not sent as a UIMessage: whoever wants it asks for it.
+const MESSAGE_LIMIT_BYTES: usize = 16 * 1024 * 1024;
+
+/// A message on its way to everybody. The bytes are shared, not copied.
+pub(crate) struct Fragment {
+    /// The message itself.
+    pub(crate) message: Arc<Message>,
+    /// A number for what it is made of, and one for what it says.
+    pub(crate) made_of: u64,
+    pub(crate) content: u64,
+    /// `"html":"…"`, and what stands behind the last message: `"end":"…"`.
+    html: Bytes,
+    /// `"message":{…}`; `None` if it has files, whose addresses depend on who asks.
+    json: Option<Bytes>,
+}
+
+impl Fragment {
+    /// Renders messages as the page does.
+    pub(crate) fn of_messages(
+        session: &Session,
+        branch: &Branch<'_>,
+        conversation: &Conversation<'_, '_>,
+        places: &[usize],
+        address: &str,
+        site: &Site,
+    ) -> scrollback::Result<Vec<Arc<Fragment>>> {
+        let (Some(first), Some(last)) = (places.iter().min(), places.iter().max()) else { return Ok(Vec::new()) };
+        // The message before says how long nothing happened, and which compactions kept what.
+        let range = first.saturating_sub(1)..(last + 2).min(conversation.len());
+        let transcript = Transcript::new(session, branch, conversation, range, site)?;
+        let is_room = is_room(conversation);
+        let mut fragments = Vec::new();
+        for at in places {
+            let (highlighting, room) = (RefCell::new(Budget::of_page()), Cell::new(PAGE_BYTES));
+            let look = Look {
+                medium: Medium::Page(address),
+                zone: &site.zone,
+                dialect: session.dialect().name(),
+                folds: Folds::default(),
+                is_room,
+                level: 2,
+                cwd: RefCell::new(None),
+                price: &*site.price,
+                highlighting: &highlighting,
+                room_bytes: &room,
+                nested_left: &Cell::new(PAGE_NESTED),
+            };
+            let Some(message) = conversation.message(*at).transpose()? else { continue };
+            transcript.begin_after(at.checked_sub(1));
+            let html = site.masked(&transcript.fragment(*at, &message, &look));
+            let end = match at + 1 == conversation.len() {
+                true => site.masked(&transcript.end(at + 1, &look).0),
+                false => String::new(),
+            };
+            fragments
+                .push(Arc::new(Fragment { made_of: conversation.made_of(*at), ..Fragment::new(message, &html, &end) }));
+        }
+        Ok(fragments)
+    }
+
+    fn new(message: Message, html: &str, end: &str) -> Fragment {
+        let mut text = format!("\"html\":{}", serde_json::Value::from(html));
+        if !end.is_empty() {
+            text += &format!(",\"end\":{}", serde_json::Value::from(end));
+        }
+        let has_files = message.parts.iter().any(|part| matches!(part, Part::File(_) | Part::ReasoningFile(_)));
+        let json = message_json(&message);
+        let mut content = DefaultHasher::new();
+        (&json, text.as_bytes()).hash(&mut content);
+        let json = (!has_files).then_some(json);
+        Fragment { message: Arc::new(message), made_of: 0, content: content.finish(), html: text.into(), json }
+    }
+
+    /// How much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        // The message in memory is about as large as its JSON.
+        self.html.len() + 2 * self.json.as_ref().map_or(MESSAGE_GUESS_BYTES, Bytes::len)
+    }
+
+    /// The page's HTML, as a field of an object.
+    pub(crate) fn html(&self) -> Bytes {
+        self.html.clone()
+    }
+
+    /// The UIMessage, as a field of an object.
+    pub(crate) fn json(&self, addresses: &FileAddresses) -> Bytes {
+        let with_addresses = || message_json(&addresses.in_message((*self.message).clone()));
+        self.json.clone().unwrap_or_else(with_addresses)
+    }
+}
+
+/// A message with files may hold pictures.
+const MESSAGE_GUESS_BYTES: usize = 64 * 1024;
+
+fn message_json(message: &Message) -> Bytes {
+    let mut text = b"\"message\":".to_vec();
+    let is_written = json::write(&mut text, &message.clone().for_sdk(Sdk::V7)).is_ok();
+    match is_written && text.len() <= MESSAGE_LIMIT_BYTES {
+        true => text.into(),
+        false => Bytes::from_static(b"\"message\":null"),
+    }
+}
