@@ -721,3 +721,27 @@ fn a_missing_key_is_made_for_its_owner_only() {
     let key = env.home().join(".local/share/scrollback/redaction.key");
     assert_eq!(fs::metadata(&key).unwrap().permissions().mode() & 0o777, 0o600);
 }
+
+#[test]
+fn a_secret_that_is_split_over_fragments_is_masked_and_reported() {
+    let env = TestEnv::new();
+    let (first, rest) = (&token()[..2], &token()[2..]);
+    let lines = [
+        json!({"user": "hi"}),
+        json!({"delta": {"text": format!("key {first}")}}),
+        json!({"delta": {"text": format!("{rest} end")}}),
+        json!({"finish": {}}),
+    ];
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    assert_eq!(env.run_with(&["record", "--no-redact", "--id", "split"], lines.as_bytes()).code, 0);
+    for outlet in [
+        &["show", "split", "--json"][..],
+        &["export", "split", "--to", "md"],
+        &["history", "split", "--for", "anthropic", "--redact"],
+    ] {
+        let printed = env.run(outlet).out;
+        assert!(printed.contains("[REDACTED:github") && !printed.contains(rest), "{outlet:?}: {printed}");
+    }
+    let found = env.run(&["redact", "split", "--check", "--json"]);
+    assert_eq!((found.code, found.json()[0]["findings"][0]["line"].as_u64()), (1, Some(3)), "{}", found.out);
+}

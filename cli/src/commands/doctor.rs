@@ -258,7 +258,11 @@ fn print_file(
         ctx.line(&format!("  … and {left} more{}", if beyond < left { " (--full)" } else { "" }))?;
     }
     if problems(examined).next().is_none() {
-        let verdict = if examined.records == 0 { "no problems: the file is empty" } else { "no problems" };
+        let verdict = match (examined.records, issues.is_empty()) {
+            (0, _) => "no problems: the file is empty",
+            (_, true) => "no problems",
+            (_, false) => "no problems in the file itself",
+        };
         ctx.line(&format!("  {}", paint.green(verdict)))?;
     }
     if let (Some(profile), Some(verdicts)) = (&args.profile, &examined.verdicts) {

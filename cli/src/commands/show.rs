@@ -140,7 +140,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         let (branch, conversation) = (&branch, &conversation);
         let transcript = Transcript { session: &session, branch, conversation, range, detail, ids, sub_agents };
         print(&transcript, at, ctx)?;
-        footer(&session, &session_part(&args.session, named.record.as_deref()), ctx)?;
+        footer(&session, &session_part(&args.session, named.record.as_deref(), &session), ctx)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -282,10 +282,12 @@ fn print(transcript: &Transcript<'_>, at: Option<usize>, ctx: &mut Ctx) -> Resul
     ctx.end_page()
 }
 
-/// `SESSION` of `SESSION#RECORD` as it was typed, for a command line.
-fn session_part(name: &SessionName, record: Option<&str>) -> String {
-    let session = record.and_then(|record| name.typed().strip_suffix(record)?.strip_suffix('#'));
-    quote(session.unwrap_or(name.typed()))
+/// `SESSION` of `SESSION#RECORD` as it was typed, for a command line; `@` is another session elsewhere.
+fn session_part(name: &SessionName, record: Option<&str>, session: &Session) -> String {
+    let typed = record.and_then(|record| name.typed().strip_suffix(record)?.strip_suffix('#'));
+    let typed = typed.unwrap_or(name.typed());
+    let is_relative = typed.rsplit(':').next().is_some_and(|name| name.starts_with('@'));
+    if is_relative { quote(session.id().as_str()) } else { quote(typed) }
 }
 
 /// Notes about other branches and damage, on standard error, with commands for the session as it was named.

@@ -96,6 +96,17 @@ fn open(text: &str, look: &Look, row: impl Fn(&str) -> String) -> String {
     out
 }
 
+/// The first of some rows, and the size of the others.
+pub(crate) fn rows(text: &str, most: usize, look: &Look) -> String {
+    let rows: Vec<&str> = text.split_inclusive('\n').collect();
+    // Hiding one row would save nothing.
+    if rows.len() <= most + 1 {
+        return text.to_owned();
+    }
+    let (shown, hidden) = rows.split_at(most);
+    shown.concat() + &more(hidden.len(), hidden.iter().map(|row| row.len()).sum(), look)
+}
+
 /// What is hidden, and how to see it.
 pub(crate) fn more(lines: usize, bytes: usize, look: &Look) -> String {
     let plural = super::plural(lines as u64, "more line");
@@ -124,10 +135,27 @@ pub(crate) fn room(look: &Look) -> usize {
 
 /// Output without colours and harmless.
 fn clean_output(text: &str) -> Cow<'_, str> {
+    if is_overwritten(text) {
+        return clean::text(&sgr::strip(&overwritten(text))).into_owned().into();
+    }
     match sgr::strip(text) {
         Cow::Borrowed(text) => clean::text(text),
         Cow::Owned(text) => clean::text(&text).into_owned().into(),
     }
+}
+
+/// Whether a line is written over another one, as progress is: `10 %\r20 %`.
+fn is_overwritten(text: &str) -> bool {
+    text.as_bytes().windows(2).any(|pair| pair[0] == b'\r' && pair[1] != b'\n' && pair[1] != b'\r')
+}
+
+/// What a terminal shows then.
+fn overwritten(text: &str) -> String {
+    let last = |line: &str| match line.trim_end_matches(['\r', '\n']).rfind('\r') {
+        Some(at) => line[at + 1..].to_owned(),
+        None => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(last).collect()
 }
 
 #[cfg(test)]
@@ -176,6 +204,11 @@ mod tests {
         let (above, below) = ("x".repeat(36), "x".repeat(28));
         let huge = format!("    {above}\n    … 200 KB more; --full shows it\n    {below}\n");
         assert_eq!(shown(&"x".repeat(200_000), Fold::unless(false, 1, 1)), huge);
+    }
+
+    #[test]
+    fn progress_is_what_is_left_of_it() {
+        assert_eq!(shown("get\r\n 10 %\r 99 %\r100 %\r\ndone\r\n", Fold::Open), "    get\n    100 %\n    done\n");
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub(crate) struct Texts {
 
 impl Texts {
     pub(crate) fn of(message: &Message) -> Texts {
-        Texts { are_displayed: message.display().is_some(), failure: failure(message) }
+        Texts { are_displayed: message.display().is_some(), failure: dividers::error_text(message) }
     }
 }
 
@@ -333,14 +333,6 @@ fn tokens(usage: Usage) -> Option<String> {
     let output = usage.output.map(|output| format!("{} out", count(output)));
     let known: Vec<String> = input.into_iter().chain(output).collect();
     (!known.is_empty()).then(|| known.join(", "))
-}
-
-/// The position of the error text: the last text of a failed message, unless another part describes the error.
-fn failure(message: &Message) -> Option<usize> {
-    let failed = message.metadata.as_ref().is_some_and(|metadata| metadata.get("error") == Some(&Value::Bool(true)));
-    let is_error = |part: &Part| matches!(part, Part::Data(data) if data.kind == "error");
-    let last = message.parts.iter().rposition(|part| matches!(part, Part::Text(_)));
-    last.filter(|_| failed && !message.parts.iter().any(is_error))
 }
 
 /// What is not under a call is two columns further left.

@@ -17,6 +17,9 @@ const COMMAND_LINES: usize = 6;
 /// A folded output or error has so many lines of its start and of its end.
 const OUTPUT_LINES: (usize, usize) = (4, 4);
 
+/// Folded arguments have this many lines.
+const ARGUMENT_LINES: usize = 6;
+
 /// How calls are shown.
 #[derive(Clone, Copy)]
 pub(crate) struct CallLook<'a> {
@@ -85,7 +88,19 @@ fn other(call: &ToolPart, how: &CallLook<'_>) -> String {
     if !how.full {
         let subject = tool_view::summary(call.input(), |path| how.relative(path)).unwrap_or_else(described);
         let (in_head, below) = in_brief(&result, how);
-        return head(call, &subject, &[in_head], how) + &below + &failure(call, how);
+        let facts = [in_head];
+        let is_cut = width::of(&subject) > subject_columns(word(call, how), call, &facts, how);
+        let Some(input) = call.input().filter(|_| is_cut) else {
+            return head(call, &subject, &facts, how) + &below + &failure(call, how);
+        };
+        let arguments = fold::rows(&fields::aligned(input, &how.look), ARGUMENT_LINES, &how.look);
+        let arrow = match &facts {
+            [in_head] if !in_head.is_empty() => in_head,
+            _ if !below.is_empty() => "→",
+            _ => "",
+        };
+        let result = fold::printed(arrow, Fold::Open, &how.look, |line| how.paint().dim(line));
+        return head(call, "", &[], how) + &arguments + &result + &below + &failure(call, how);
     }
     let mut out = head(call, "", std::slice::from_ref(&call.call_id), how);
     out.extend(
@@ -171,11 +186,16 @@ pub(crate) fn head(call: &ToolPart, subject: &str, facts: &[String], how: &CallL
 /// The same with another word for how the call ended.
 pub(super) fn head_saying(word: &str, call: &ToolPart, subject: &str, facts: &[String], how: &CallLook<'_>) -> String {
     let name = clean::line(&label(call)).into_owned();
+    let subject = fold::cut(&subject.replace('\n', " "), subject_columns(word, call, facts, how));
     let state = state(call, word, facts, how);
-    let room = how.look.code.saturating_sub(4 + width::of(&name) + 2 + width::of(&state.0) + 1);
-    let subject = fold::cut(&subject.replace('\n', " "), room);
     let subject = if subject.is_empty() { subject } else { format!("  {subject}") };
     format!("  {} {}{subject} {}\n", how.mark(call), how.paint().bold(&name), state.1)
+}
+
+/// The columns that the first line of a call has for its subject.
+fn subject_columns(word: &str, call: &ToolPart, facts: &[String], how: &CallLook<'_>) -> usize {
+    let (name, state) = (clean::line(&label(call)).into_owned(), state(call, word, facts, how));
+    how.look.code.saturating_sub(4 + width::of(&name) + 2 + width::of(&state.0) + 1)
 }
 
 /// How a call ended, in a word.
@@ -390,6 +410,23 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_do_not_fit_into_a_line_are_aligned_fields() {
+        let input = json!({"sql": "SELECT *\nFROM tides\nWHERE harbour = \"Brest\"", "limit": 10, "options": {"deep": true, "note": "x".repeat(30)}});
+        let asked = ToolPart { state: ToolState::done(input, json!("2 rows")), ..call(json!({})) };
+        insta::assert_snapshot!(shown(&asked, &FOLDED), @r#"
+        ✓ read_file · ok
+          sql      SELECT *
+                   FROM tides
+                   WHERE harbour = "Brest"
+          limit    10
+          options
+            deep  true
+            note  xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+          → 2 rows
+        "#);
+    }
+
+    #[test]
     fn an_edit_is_a_difference() {
         let mut edit = call(json!({}));
         edit.state = ToolState::done(
@@ -397,6 +434,11 @@ mod tests {
             json!("ok"),
         );
         assert_eq!(shown(&edit, &FOLDED), "  ✓ read_file  a␇.txt · ok · +1 −1\n      x\n    - b\n    + B\n");
+        // The agent noted the lines around it.
+        let noted = json!({"structuredPatch": [{"oldStart": 1, "lines": [" a", "-x", "-b", "+x", "+B", " c"]}]});
+        edit.call_provider_metadata = json!({"scrollback": noted}).as_object().cloned();
+        assert!(shown(&edit, &FOLDED).ends_with("      a\n    - x\n    - b\n    + x\n    + B\n      c\n"));
+        edit.call_provider_metadata = None;
         let long = json!({"file_path": "a", "old_string": "x", "new_string": "y".repeat(1_000)});
         edit.state = ToolState::done(long, json!("ok"));
         let rows = format!("    + {}\n", "y".repeat(74)).repeat(3);

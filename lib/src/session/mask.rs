@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use memchr::memmem;
 
 use crate::model::error::Result;
-use crate::model::record::Kind;
+use crate::model::message::Part;
+use crate::model::record::{Body, Kind};
 use crate::redact::{Redactor, SensitiveCalls};
 use crate::session::{RecordRef, Session};
 
@@ -56,6 +57,21 @@ impl Mask {
             Cow::Borrowed(_) => piece,
         });
         Ok(masked.collect())
+    }
+
+    /// Masks the texts of a record of several pieces as they are when they are joined; `exact` is the same body with its secrets.
+    pub(crate) fn joined_texts(&self, body: &mut Body, exact: &Body) {
+        let (Some(content), Some(exact)) = (body.content_mut(), exact.content()) else { return };
+        for (part, exact) in content.parts.iter_mut().zip(&exact.parts) {
+            let (text, exact) = match (part, exact) {
+                (Part::Text(part), Part::Text(exact)) => (&mut part.text, &exact.text),
+                (Part::Reasoning(part), Part::Reasoning(exact)) => (&mut part.text, &exact.text),
+                _ => continue,
+            };
+            // What comes from a sensitive file is masked for another reason than what it says.
+            let whole = if text.contains("[REDACTED:file") { &*text } else { exact };
+            *text = self.redactor.text(whole).text.into_owned();
+        }
     }
 
     pub(crate) fn redactor(&self) -> &Arc<Redactor> {

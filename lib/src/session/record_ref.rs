@@ -217,7 +217,15 @@ impl<'s> RecordRef<'s> {
 
     /// Its body, all fragments joined.
     pub fn body(self) -> Result<Body> {
-        Ok(self.body_of(&self.raw()?))
+        let exact = self.exact()?;
+        let Some(mask) = &self.session.mask else { return Ok(self.body_of(&exact)) };
+        // A secret may be split over fragments: each alone shows nothing.
+        let joined = (exact.len() > 1).then(|| self.body_of(&exact));
+        let mut body = self.body_of(&mask.pieces(self, exact)?);
+        if let Some(joined) = joined {
+            mask.joined_texts(&mut body, &joined);
+        }
+        Ok(body)
     }
 
     /// The same with its secrets, for questions whose answer holds no text of it: masking costs a look at all records.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::model::message::Part;
+use crate::model::message::{Message, Part};
 use crate::model::record::Compaction;
 
 /// Whether a part that a message begins with stands before it: it is about the conversation, not about the message.
@@ -15,6 +15,15 @@ pub fn is_alone(part: &Part) -> bool {
     let is_interrupt =
         |part: &Part| matches!(part, Part::Data(data) if data.kind == "error" && data.data["kind"] == "interrupted");
     matches!(part, Part::StepStart) || is_before_message(part) || is_interrupt(part)
+}
+
+/// The position of the error text: the last text of a failed message, unless a part behind it describes the error. Errors before it are
+/// those that the agent tried again after.
+pub fn error_text(message: &Message) -> Option<usize> {
+    let is_failed = message.metadata.as_ref().is_some_and(|metadata| metadata.get("error") == Some(&Value::Bool(true)));
+    let is_error = |part: &Part| matches!(part, Part::Data(data) if data.kind == "error");
+    let last = message.parts.iter().rposition(|part| matches!(part, Part::Text(_)))?;
+    (is_failed && !message.parts[last..].iter().any(is_error)).then_some(last)
 }
 
 /// Whether a text is the answer that a compaction asked for: the divider right after it has it as its summary.

@@ -5,19 +5,21 @@
 //! a database, each record is.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use memchr::memmem;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::dialect::Dialect;
 use crate::dialect::layout::{Format, beside_converted};
 use crate::model::error::Result;
 use crate::model::record::{Before, Body, FileState, Kind};
 use crate::model::regular_file;
-use crate::redact::{DocumentFinding, RedactedDocument, Redactor, SensitiveCalls};
+use crate::redact::{DocumentFinding, Finding, RedactedDocument, Redactor, SensitiveCalls};
 use crate::session::Session;
 use crate::session::read::files::{Contents, OpenFile, open_file};
 use crate::session::read::open::ReadOptions;
@@ -336,13 +338,70 @@ pub(crate) fn clean<'c>(bytes: &'c [u8], kind: ContentKind, redactor: &Redactor)
         let shifted = |finding: DocumentFinding| DocumentFinding { offset: finding.offset + BOM.len(), ..finding };
         return RedactedDocument { bytes: with_mark, findings: findings.into_iter().map(shifted).collect() };
     }
-    if kind == ContentKind::Document {
-        return match is_text_in_another_encoding(bytes) {
-            true => clean_unknown_encoding(bytes, redactor),
-            false => redactor.document(bytes),
-        };
+    let mut cleaned = match kind {
+        ContentKind::Document if is_text_in_another_encoding(bytes) => return clean_unknown_encoding(bytes, redactor),
+        ContentKind::Document => redactor.document(bytes),
+        ContentKind::Lines => redactor.lines(bytes),
+    };
+    let split = in_fragments(bytes, redactor);
+    if !split.is_empty() {
+        cleaned.findings.extend(split);
+        cleaned.findings.sort_by_key(|finding| finding.line);
     }
-    redactor.lines(bytes)
+    cleaned
+}
+
+/// Secrets in answers that were written in fragments: no line has the whole of one, so none can be masked in its line.
+fn in_fragments(bytes: &[u8], redactor: &Redactor) -> Vec<DocumentFinding> {
+    if memmem::find(bytes, br#""fragment":"#).is_none() {
+        return Vec::new();
+    }
+    let mut answers: BTreeMap<(String, u64), Vec<FragmentText>> = BTreeMap::new();
+    let mut offset = 0;
+    for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
+        if let Some((answer, text)) = fragment(line) {
+            answers.entry(answer).or_default().push(FragmentText { line: at + 1, offset, text });
+        }
+        offset += line.len() + 1;
+    }
+    answers.values().flat_map(|pieces| split_over(pieces, redactor)).collect()
+}
+
+/// The text of one fragment, and where it is.
+struct FragmentText {
+    line: usize,
+    offset: usize,
+    text: String,
+}
+
+/// The answer and the part that a line continues, and its text.
+fn fragment(line: &[u8]) -> Option<((String, u64), String)> {
+    memmem::find(line, br#""fragment":"#)?;
+    let line: Value = serde_json::from_slice(line).ok()?;
+    let (record, part) = (line["uuid"].as_str()?, line["fragment"]["part"].as_u64()?);
+    let content = &line["message"]["content"];
+    let text = |block: &Value| ["text", "thinking"].iter().find_map(|key| Some(block.get(key)?.as_str()?.to_owned()));
+    let text = content.as_str().map(str::to_owned).or_else(|| content.as_array()?.iter().find_map(text))?;
+    Some(((record.to_owned(), part), text))
+}
+
+/// The secrets that are in several of these.
+fn split_over(pieces: &[FragmentText], redactor: &Redactor) -> Vec<DocumentFinding> {
+    let joined: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+    let ends: Vec<usize> = pieces
+        .iter()
+        .scan(0, |end, piece| {
+            *end += piece.text.len();
+            Some(*end)
+        })
+        .collect();
+    let of = |finding: Finding| {
+        let first = ends.partition_point(|end| *end <= finding.span.start);
+        let piece = pieces.get(first).filter(|_| ends[first] < finding.span.end)?;
+        let (Finding { rule, hash, .. }, pointer) = (finding, "/message/content".to_owned());
+        Some(DocumentFinding { rule, line: piece.line, pointer, offset: piece.offset, hash })
+    };
+    redactor.text(&joined).findings.into_iter().filter_map(of).collect()
 }
 
 /// The secrets of a content, also of one in UTF-16, which is not cleaned.

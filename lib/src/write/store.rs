@@ -598,6 +598,6 @@ impl Store {
 
 /// Why a session without branches can be continued only from its last record.
 pub(crate) fn no_branches(record: &str) -> Error {
-    let why = "the format has no branches";
+    let why = "a session of this format continues only from its last record";
     Error::CannotContinue { record: record.to_owned(), why }
 }

@@ -17,8 +17,8 @@ fn a_command_that_cannot_be_done_says_why() {
         ("native", "/fork y", "/fork takes no argument"),
         ("sage-el", "/fork", "sage-el cannot store this: a fork, because there is only one session at a time"),
         ("fluux", "/fork", "fluux cannot store this: a fork"),
-        ("sage-el", "/rewind 1", "the format has no branches"),
-        ("fluux", "/rewind 1", "the format has no branches"),
+        ("sage-el", "/rewind 1", "continues only from its last record"),
+        ("fluux", "/rewind 1", "continues only from its last record"),
     ] {
         let place = Place::new(format, &three_answers());
         let spoken = place.chat(&[], &format!("one\ntwo\n{command}\nthree\n")).well();

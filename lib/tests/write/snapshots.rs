@@ -647,3 +647,22 @@ fn of_a_folder_that_is_named_everything_comes_back() {
     let snapshot = place.snapshots(&recorder).pop().unwrap();
     assert_eq!(snapshot.extra.get("folders"), Some(&serde_json::json!(["d/new"])));
 }
+
+#[test]
+fn a_named_file_that_becomes_a_folder_and_a_folder_that_becomes_a_file_are_covered() {
+    let place = Place::new();
+    place.write("a", "file");
+    place.write("d/k", "in it");
+    let mut recorder = place.begin();
+    recorder.before_tool(&["a", "d"]).unwrap();
+    fs::remove_file(place.project().join("a")).unwrap();
+    place.write("a/b", "new");
+    fs::remove_dir_all(place.project().join("d")).unwrap();
+    place.write("d", "a file now");
+    recorder.after_tool().unwrap();
+    let files = place.last_files(&recorder);
+    let before: Vec<_> = files.iter().map(|(path, file)| (path.as_str(), place.content(&file.before))).collect();
+    let text = |text: &str| Some(text.as_bytes().to_vec());
+    assert_eq!(before, [("a", text("file")), ("a/b", None), ("d", None), ("d/k", text("in it"))]);
+    assert_eq!((&files["a"].after, &files["d/k"].after), (&After::Absent, &After::Absent));
+}

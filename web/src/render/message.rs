@@ -151,7 +151,7 @@ fn body(message: &Message, display: Option<&Display>, from: usize, beside: &Besi
     if let Some(shown) = display.filter(|_| beside.from_part == 0) {
         out.push(Group::None, displayed(shown, look));
     }
-    let failure = failure(message);
+    let failure = dividers::error_text(message);
     let mut is_cut = false;
     for (at, part) in message.parts.iter().enumerate().skip(from) {
         if look.room_bytes.get().saturating_sub(out.html.len()) < LEAST_ROOM_BYTES && at > from {
@@ -374,14 +374,6 @@ fn foot(message: &Message, around: &Around, look: &Look<'_>) -> Vec<String> {
     });
     facts.extend(around.duration_ms.map(words::took));
     facts
-}
-
-/// The position of the error text: the last text of a failed message, unless another part describes the error.
-fn failure(message: &Message) -> Option<usize> {
-    let failed = message.metadata.as_ref().is_some_and(|metadata| metadata.get("error") == Some(&Value::Bool(true)));
-    let is_error = |part: &Part| matches!(part, Part::Data(data) if data.kind == "error");
-    let last = message.parts.iter().rposition(|part| matches!(part, Part::Text(_)));
-    last.filter(|_| failed && !message.parts.iter().any(is_error))
 }
 
 /// The way to the parts that a page has no room for.

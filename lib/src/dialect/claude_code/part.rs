@@ -206,11 +206,14 @@ impl<'a> ToolRun<'a> {
         self.facts.count("durationMs").or(self.facts.count("totalDurationMs"))
     }
 
-    /// How the run ended, and the session of the sub-agent that it started.
+    /// How the run ended, how it changed a file, and the session of the sub-agent that it started.
     fn about(&self) -> Map<String, Value> {
         let mut about = Map::new();
         about.put_some("interrupted", self.facts.flag("interrupted").then_some(true));
         about.put_some("exitCode", self.facts.count("exitCode"));
+        let patch = self.facts.value("structuredPatch");
+        about
+            .put_some("structuredPatch", patch.filter(|patch| patch.as_array().is_some_and(|hunks| !hunks.is_empty())));
         about.put_some("session", self.facts.get::<Text<'_>>("agentId").0.map(|agent| format!("agent-{agent}")));
         about
     }

@@ -51,9 +51,15 @@ impl ToolRun {
         };
         result.outcome = match self.status.as_deref() {
             Some("error" | "failed") => Outcome::Failed(reason),
+            Some("cancelled") if self.has_started() => Outcome::Failed(reason),
             Some("cancelled") => Outcome::Denied(Some(reason).filter(|reason| !reason.is_empty())),
             _ => return,
         };
+    }
+
+    /// Whether it ran before somebody stopped it: one that was refused did not.
+    fn has_started(&self) -> bool {
+        self.about.get("executionStatus").is_some_and(|status| status != "not_started")
     }
 
     /// The result, if a record has no other.

@@ -101,10 +101,10 @@ fn how_it_ended(branch: &Branch<'_>, state: State) -> String {
     }
 }
 
-/// Whether the agent reports after the last answer that it did not come to its end.
+/// Whether the agent reports instead of the last answer, or after it, that it did not come to its end.
 fn is_stopped(branch: &Branch<'_>) -> bool {
-    let after = branch.records.iter().rev().take_while(|record| !record.kind().is_dialogue());
-    after.into_iter().any(|record| record.is_failure())
+    let last = branch.records.iter().rposition(|record| record.kind().is_dialogue()).unwrap_or_default();
+    branch.records[last..].iter().any(|record| record.is_failure())
 }
 
 /// Whether the last answer is marked as cut off.

@@ -127,6 +127,9 @@ fn in_object<'a>(call: &'a ToolPart, input: &'a Map<String, Value>, out: &mut Bu
         let is_write = text(CONTENTS).is_some();
         out.file(path, if is_write { FileAction::Write } else { FileAction::Edit });
         patch::hunks(shown, out);
+    } else if let Some(patch) = noted(call, "structuredPatch").and_then(Value::as_array) {
+        out.file(path, if text(CONTENTS).is_some() { FileAction::Write } else { FileAction::Edit });
+        patch.iter().for_each(|hunk| noted_hunk(hunk, out));
     } else if let Some(edits) = edits.filter(|edits| !edits.is_empty()) {
         let edits: Option<Vec<_>> = edits.iter().map(|one| edit(one.as_object()?)).collect();
         out.file(path, FileAction::Edit);
@@ -146,6 +149,22 @@ fn in_object<'a>(call: &'a ToolPart, input: &'a Map<String, Value>, out: &mut Bu
         return patch::read(text(PATCHES)?, out);
     }
     Some(())
+}
+
+/// A piece of the difference that Claude Code noted, with the lines around it: `{"lines": [" a", "-b", "+c"]}`.
+fn noted_hunk<'a>(hunk: &'a Value, out: &mut Builder<'a>) {
+    out.hunk(None);
+    for line in hunk.get("lines").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        let (sign, text) = match line.as_bytes().first() {
+            Some(b'+') => (Sign::Added, &line[1..]),
+            Some(b'-') => (Sign::Removed, &line[1..]),
+            Some(b' ') => (Sign::Context, &line[1..]),
+            // `\ No newline at end of file`
+            Some(b'\\') => continue,
+            _ => (Sign::Context, line),
+        };
+        out.line(sign, text);
+    }
 }
 
 /// The first of these arguments that is a text.

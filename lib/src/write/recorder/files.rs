@@ -257,13 +257,20 @@ impl Files {
         self.named.is_some() || self.watch.is_some()
     }
 
-    /// Names what was made in the folders that were named: it was not there before.
+    /// Names what was made in the folders that were named, in the place of one, and in a folder that a named file became: it was not
+    /// there before.
     fn name_made_files(&mut self, project: &Path) {
         let Some(named) = &mut self.named else { return };
         let mut names: HashSet<String> = named.iter().map(|(named, _)| named.path.clone()).collect();
-        for folder in &self.folders {
+        let became_folders = named.iter().filter_map(|(named, _)| named.place.clone().ok());
+        let became_folders = became_folders.map(|place| NamedFolder { place, folders: BTreeSet::new() });
+        for folder in self.folders.iter().cloned().chain(became_folders).collect::<Vec<_>>() {
             // One that has grown beyond the limit may have files that nobody named.
-            let Some(now) = Inside::of(&folder.place) else { continue };
+            let now = match Inside::of(&folder.place) {
+                Some(now) => now,
+                None if folder.place.is_dir() => continue,
+                None => Inside { files: vec![folder.place], folders: BTreeSet::new() },
+            };
             let made = now.files.iter().map(|file| file_now::locate(project, file));
             for made in made.filter(|made| names.insert(made.path.clone())) {
                 named.push((made, FileNow::Absent));
