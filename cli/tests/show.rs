@@ -63,7 +63,7 @@ fn what_claude_code_shows_is_shown() {
         &show("claude/rewind-conv-end", &[]),
         &[
             "✓ Write  notes.txt · ok · +3\n    + alpha\n    + beta\n    + gamma\n",
-            "· ok · +1 −1\n    - beta\n    + BETA\n",
+            "· ok · +1 −1\n      alpha\n    - beta\n    + BETA\n      gamma\n",
         ],
     );
     has_in_order(

@@ -85,6 +85,8 @@ fn a_question_has_a_size_and_a_time() {
     assert!(many.err.contains("there are more than 100000 rows"), "{}", many.err);
     let endless = env.run(&["--demo", "sql", &format!("{numbers}) select count(*) from n")]);
     assert!(endless.code == 2 && endless.err.contains("more than 10 seconds"), "{}", endless.all());
+    let large = env.run(&["--demo", "sql", &format!("{numbers} limit 60) select zeroblob(6000000) from n")]);
+    assert!(large.code == 2 && large.err.contains("the answer has more than 64 MB"), "{}", large.all());
 }
 
 #[test]

@@ -13,7 +13,7 @@ use rusqlite::fallible_iterator::FallibleIterator;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
-use rusqlite::types::Value;
+use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Batch, Connection, Statement};
 use scrollback::view::SessionRow;
 use scrollback::{Error as ReadError, Source};
@@ -30,8 +30,11 @@ pub const SQL_ROWS: usize = 100_000;
 const VALUE_BYTES: i32 = 64 * 1024 * 1024;
 const MEMORY_BYTES: u64 = 1024 * 1024 * 1024;
 
-/// How often the time is looked at, in steps of SQLite.
-const STEPS: i32 = 10_000;
+/// No answer is larger: whoever needs more exports it.
+const ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
+/// How often the time is looked at, in steps of SQLite: one step may make a value of megabytes.
+const STEPS: i32 = 100;
 
 const TABLES: &str = "
 create table sessions(id text, dialect text, project text, title text, started text, updated text, state text, path text, kept integer);
@@ -69,6 +72,9 @@ pub enum SqlError {
     /// It took too long.
     #[error("the question took more than {} seconds", TIME.as_secs())]
     TooLong,
+    /// Its answer is too large.
+    #[error("the answer has more than {} MB", ANSWER_BYTES / 1024 / 1024)]
+    TooLarge,
 }
 
 /// What a question reads: tables and columns.
@@ -174,14 +180,31 @@ fn ask(connection: &mut Connection, question: &str) -> Result<SqlAnswer, SqlErro
         _ => invalid(error),
     };
     let mut rows = statement.query([]).map_err(stopped)?;
+    let mut room = ANSWER_BYTES;
     while let Some(row) = rows.next().map_err(stopped)? {
         if answer.rows.len() == SQL_ROWS {
             answer.is_cut = true;
             break;
         }
-        answer
-            .rows
-            .push((0..width).map(|at| row.get(at)).collect::<rusqlite::Result<_>>().map_err(stopped)?);
+        if Instant::now() > end {
+            return Err(SqlError::TooLong);
+        }
+        let mut values = Vec::with_capacity(width);
+        for at in 0..width {
+            let value = row.get_ref(at).map_err(stopped)?;
+            room = room.checked_sub(size_of(value)).ok_or(SqlError::TooLarge)?;
+            values.push(row.get(at).map_err(stopped)?);
+        }
+        answer.rows.push(values);
     }
     Ok(answer)
+}
+
+/// What a value takes of the answer, in bytes.
+fn size_of(value: ValueRef<'_>) -> usize {
+    let content = match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len(),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => 0,
+    };
+    content + size_of_val(&value)
 }

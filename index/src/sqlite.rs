@@ -148,7 +148,8 @@ impl SqliteIndex {
     }
 
     fn matches(&self, query: &Query, sources: &[SourceId], limit: usize) -> rusqlite::Result<Vec<Match>> {
-        let mut statement = statement::of(query);
+        let is_word = |word: &str| self.has_word(word).unwrap_or(false);
+        let mut statement = statement::of(query, &is_word);
         let mut conditions: Vec<String> = statement.condition.take().into_iter().collect();
         let values = &mut statement.values;
         if !self.is_every_source(sources)? {
@@ -186,6 +187,10 @@ impl SqliteIndex {
             })
         })?;
         rows.collect()
+    }
+
+    fn has_word(&self, word: &str) -> rusqlite::Result<bool> {
+        self.connection.prepare_cached("select 1 from vocabulary where term = ?1")?.exists([word])
     }
 
     fn read_digests(&self) -> rusqlite::Result<HashMap<(SourceId, u32, u32), u64>> {

@@ -184,6 +184,9 @@ fn a_question_finds_the_same_parts_with_an_index_and_without() {
         ("parsehttpresponse", &["a1"]),
         ("parseHttpResponse", &["a1"]),
         ("http", &["a1"]),
+        ("\"the parsehttpresponse function\"", &["a1"]),
+        ("the_PARSEHTTPRES*", &["a1"]),
+        ("\"parsehttp response function\"", &["a1"]),
         ("elan", &["a1"]),
         ("lighthouse", &["a2 dead", "u2 dead"]),
         ("lighthouse is:dead role:user", &["u2 dead"]),
@@ -213,6 +216,8 @@ fn a_question_finds_the_same_parts_with_an_index_and_without() {
         ("in:title water", &["u1"]),
         ("in:title lighthouse", &[]),
         ("model:model-1 lighthouse", &["a2 dead"]),
+        ("water -tool:bash -file:src -model:gpt", &["u1"]),
+        ("lighthouse -model:model-1", &["u2 dead"]),
     ];
     for depth in [None, Some(Depth::Text), Some(Depth::Everything)] {
         let mut archive = depth.map_or_else(|| machine.without_index(), |depth| machine.indexed(depth));

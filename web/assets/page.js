@@ -26,10 +26,24 @@ document.addEventListener("DOMContentLoaded", () => {
     }
     if (!rail) return;
     const todo = here.flatMap((one) => all(".todo", one)).pop();
+    rail.hidden = !todo;
     if (!todo) return;
-    rail.hidden = false;
     rail.querySelector(".num").textContent = `${todo.dataset.done} of ${todo.dataset.all}`;
     rail.querySelector(".todos").replaceWith(todo.querySelector(".todos").cloneNode(true));
+  }
+
+  function inView() {
+    const list = messages();
+    const isEnd = scrollY > 0 && scrollY + innerHeight > document.documentElement.scrollHeight - 8;
+    return isEnd ? list[list.length - 1] : list.find((one) => one.getBoundingClientRect().bottom > 120);
+  }
+
+  function named(id) {
+    try {
+      return document.getElementById(decodeURIComponent(id));
+    } catch {
+      return null; // Not an address of ours.
+    }
   }
 
   function go(message, block = "start") {
@@ -255,8 +269,8 @@ document.addEventListener("DOMContentLoaded", () => {
   addEventListener("scroll", () => {
     if (waiting) return;
     waiting = true;
-    requestAnimationFrame(() => { waiting = false; moved(messages().find((one) => one.getBoundingClientRect().bottom > 120)); });
+    requestAnimationFrame(() => { waiting = false; moved(inView()); });
   }, { passive: true });
-  if (location.hash) go(document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest(".msg"));
-  else moved(messages().find((one) => one.getBoundingClientRect().bottom > 120));
+  if (location.hash) go(named(location.hash.slice(1))?.closest(".msg"));
+  else moved(inView());
 });

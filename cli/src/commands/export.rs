@@ -57,6 +57,9 @@ pub(crate) fn run(args: &ExportArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let usage = |message: &str, hint: &str| Err(Failure::new(FailureKind::Usage, message).hint(hint));
     match (args.to, &args.output, &args.session[..]) {
         (Format::Sqlite, None, _) => usage("a database cannot be printed", "name a file with -o FILE"),
+        (Format::Sqlite, Some(output), _) if output.as_os_str() == "-" => {
+            usage("a database cannot be printed", "name a file with -o FILE")
+        }
         (Format::Sqlite, Some(_), _) if args.branches || args.head.is_some() => {
             usage("tables have every branch", "leave out --head and --branches")
         }

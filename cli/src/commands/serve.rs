@@ -115,13 +115,13 @@ pub(crate) fn run(args: &ServeArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     };
     let url = format!("http://{host}/?token={}", guard.token().as_str());
     let guard = Arc::new(guard);
-    let mut router = server::router(site.clone(), guard.clone());
+    let recorder = args.allow_record.then(|| record::recorder(global));
+    let records = records::router(site.clone(), guard.clone(), recorder);
+    let mut router = server::router_with(site.clone(), guard.clone(), records);
     let model = args.replay.as_ref().map(|name| replay::model(name, args.loose, &site, global, ctx)).transpose()?;
     if let Some(model) = &model {
         router = router.merge(scripted::router(model.clone(), guard.clone()));
     }
-    let recorder = args.allow_record.then(|| record::recorder(global));
-    router = router.merge(records::router(site.clone(), guard.clone(), recorder));
     let stop = Stop::new();
     let stopper = stop.clone();
     on_interrupt(move || {

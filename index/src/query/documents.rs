@@ -57,18 +57,22 @@ impl WordList {
         Some((self.folded.get(start..*end)?, span))
     }
 
-    /// The bytes of a term whose first word is this one.
+    /// The bytes of a term whose first word is this one. One of several words may be the parts of a camelCase run.
     fn find_at(&self, first: usize, term: &Term) -> Option<Range<usize>> {
         let (_, start) = self.get(first)?;
-        let mut end = start.end;
+        let (mut at, mut end) = (first, start.end);
         let last = term.words.len().checked_sub(1)?;
-        for (at, wanted) in term.words.iter().enumerate() {
-            let (word, span) = self.get(first + at)?;
-            let is_equal = if term.is_prefix && at == last { word.starts_with(wanted) } else { word == wanted };
-            if !is_equal {
-                return None;
+        for (number, wanted) in term.words.iter().enumerate() {
+            let mut rest = wanted.as_str();
+            loop {
+                let (word, span) = self.get(at)?;
+                let is_joined = rest.len() == wanted.len() || span.start == end;
+                (at, end) = (at + 1, span.end);
+                if is_joined && (word == rest || term.is_prefix && number == last && word.starts_with(rest)) {
+                    break;
+                }
+                rest = rest.strip_prefix(word).filter(|_| is_joined && last > 0)?;
             }
-            end = span.end;
         }
         Some(start.start..end)
     }

@@ -205,6 +205,12 @@ fn a_document_matches_by_its_words() {
         ("/^in src/", true),
         ("/elan/", false),
         ("\"e1234 x\"", false),
+        ("github_action", true),
+        ("\"the GITHUB action\"", true),
+        ("\"the github actio*\"", true),
+        ("runs.parsehttpresponse2.for", true),
+        ("\"runs parsehttpres*\"", true),
+        ("\"the git hubaction\"", false),
     ] {
         assert_eq!(parse(query).unwrap().matches(&words, text, &facts(&[])), expected, "{query}");
     }

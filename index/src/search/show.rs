@@ -37,7 +37,9 @@ impl Archive {
         }
         let mut groups: Vec<(usize, Vec<Found>)> = by_session.into_iter().collect();
         for (_, matches) in &mut groups {
-            matches.sort_by(|a, b| a.rank.total_cmp(&b.rank).then(b.at.cmp(&a.at)).then(a.record.cmp(&b.record)));
+            matches.sort_by(|a, b| {
+                a.rank.total_cmp(&b.rank).then(b.at.cmp(&a.at)).then((a.record, a.part).cmp(&(b.record, b.part)))
+            });
         }
         let updated = |at: usize| scope[at].0.updated;
         match options.sort {

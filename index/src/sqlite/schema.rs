@@ -197,6 +197,10 @@ fn private_folder(folder: &Path) -> std::io::Result<()> {
 
 /// Makes the file if it is not there: SQLite itself would let others read it.
 fn private_file(path: &Path) -> std::io::Result<()> {
+    // Opening a pipe would wait for whoever writes to it.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file"));
+    }
     let mut options = fs::OpenOptions::new();
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]

@@ -21,95 +21,145 @@ enum Piece {
     Condition(String),
 }
 
-/// Filters on the session are decided before: they are always true here.
-pub(super) fn of(query: &Query) -> Statement {
-    let mut values = Vec::new();
+/// Filters on the session are decided before: they are always true here. `is_word` says whether a word is in any text.
+pub(super) fn of(query: &Query, is_word: &dyn Fn(&str) -> bool) -> Statement {
+    let mut writing = Writing { is_word, values: Vec::new() };
     let (words, condition) = match query.expr() {
         // Words and filters together are driven by the words.
-        Expr::And(all) => conjunction(all, &mut values),
-        expr => match piece(expr, &mut values) {
+        Expr::And(all) => writing.conjunction(all),
+        expr => match writing.piece(expr) {
             Piece::Words(words) => (Some(words), None),
             Piece::Condition(condition) => (None, Some(condition)),
         },
     };
-    Statement { words, condition, values }
+    Statement { words, condition, values: writing.values }
 }
 
-fn piece(expr: &Expr, values: &mut Vec<Value>) -> Piece {
-    match expr {
-        Expr::Term(term) => Piece::Words(term_words(term)),
-        Expr::Filter(filter) => Piece::Condition(filter_condition(filter, values)),
-        // The archive reads the texts of such questions.
-        Expr::Regex(_) => Piece::Condition("true".to_owned()),
-        Expr::Not(inner) => {
-            let condition = condition(piece(inner, values), values);
-            Piece::Condition(format!("not ({condition})"))
-        }
-        Expr::And(all) => match conjunction(all, values) {
-            (Some(words), None) => Piece::Words(words),
-            (Some(words), Some(rest)) => {
-                let words = condition(Piece::Words(words), values);
-                Piece::Condition(format!("({words} and {rest})"))
+/// A statement while it is written.
+struct Writing<'w> {
+    is_word: &'w dyn Fn(&str) -> bool,
+    values: Vec<Value>,
+}
+
+impl Writing<'_> {
+    fn piece(&mut self, expr: &Expr) -> Piece {
+        match expr {
+            Expr::Term(term) => Piece::Words(term_words(term, self.is_word)),
+            Expr::Filter(filter) => Piece::Condition(filter_condition(filter, &mut self.values)),
+            // The archive reads the texts of such questions.
+            Expr::Regex(_) => Piece::Condition("true".to_owned()),
+            Expr::Not(inner) => {
+                let inner = self.piece(inner);
+                let condition = self.condition(inner);
+                Piece::Condition(format!("not ({condition})"))
             }
-            (None, rest) => Piece::Condition(rest.unwrap_or_else(|| "true".to_owned())),
-        },
-        Expr::Or(any) => {
-            let pieces: Vec<Piece> = any.iter().map(|one| piece(one, values)).collect();
-            let words = |piece: &Piece| if let Piece::Words(words) = piece { Some(words.clone()) } else { None };
-            if let Some(words) = pieces.iter().map(words).collect::<Option<Vec<String>>>() {
-                return Piece::Words(format!("({})", words.join(" OR ")));
+            Expr::And(all) => match self.conjunction(all) {
+                (Some(words), None) => Piece::Words(words),
+                (Some(words), Some(rest)) => {
+                    let words = self.condition(Piece::Words(words));
+                    Piece::Condition(format!("({words} and {rest})"))
+                }
+                (None, rest) => Piece::Condition(rest.unwrap_or_else(|| "true".to_owned())),
+            },
+            Expr::Or(any) => {
+                let pieces: Vec<Piece> = any.iter().map(|one| self.piece(one)).collect();
+                let words = |piece: &Piece| if let Piece::Words(words) = piece { Some(words.clone()) } else { None };
+                if let Some(words) = pieces.iter().map(words).collect::<Option<Vec<String>>>() {
+                    return Piece::Words(format!("({})", words.join(" OR ")));
+                }
+                let conditions: Vec<String> = pieces.into_iter().map(|piece| self.condition(piece)).collect();
+                Piece::Condition(format!("({})", conditions.join(" or ")))
             }
-            let conditions: Vec<String> = pieces.into_iter().map(|piece| condition(piece, values)).collect();
-            Piece::Condition(format!("({})", conditions.join(" or ")))
+        }
+    }
+
+    /// Everything at once: the words that FTS5 decides together, and the rest.
+    fn conjunction(&mut self, all: &[Expr]) -> (Option<String>, Option<String>) {
+        let (mut wanted, mut unwanted, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+        for one in all {
+            match one {
+                Expr::Not(inner) => match self.piece(inner) {
+                    Piece::Words(words) => unwanted.push(words),
+                    Piece::Condition(condition) => rest.push(format!("not ({condition})")),
+                },
+                one => match self.piece(one) {
+                    Piece::Words(words) => wanted.push(words),
+                    Piece::Condition(condition) => rest.push(condition),
+                },
+            }
+        }
+        let words = match (wanted.is_empty(), unwanted.is_empty()) {
+            (true, _) => {
+                let excluded = unwanted.drain(..).map(|words| format!("not {}", self.condition(Piece::Words(words))));
+                rest.extend(excluded);
+                None
+            }
+            (false, true) => Some(format!("({})", wanted.join(" AND "))),
+            (false, false) => Some(format!("(({}) NOT ({}))", wanted.join(" AND "), unwanted.join(" OR "))),
+        };
+        (words, (!rest.is_empty()).then(|| format!("({})", rest.join(" and "))))
+    }
+
+    fn condition(&mut self, piece: Piece) -> String {
+        match piece {
+            Piece::Words(words) => {
+                self.values.push(words.into());
+                format!("p.id in (select rowid from words where words match ?{})", self.values.len())
+            }
+            Piece::Condition(condition) => condition,
         }
     }
 }
 
-/// Everything at once: the words that FTS5 decides together, and the rest.
-fn conjunction(all: &[Expr], values: &mut Vec<Value>) -> (Option<String>, Option<String>) {
-    let (mut wanted, mut unwanted, mut rest) = (Vec::new(), Vec::new(), Vec::new());
-    for one in all {
-        match one {
-            Expr::Not(inner) => match piece(inner, values) {
-                Piece::Words(words) => unwanted.push(words),
-                Piece::Condition(condition) => rest.push(format!("not ({condition})")),
-            },
-            one => match piece(one, values) {
-                Piece::Words(words) => wanted.push(words),
-                Piece::Condition(condition) => rest.push(condition),
-            },
-        }
-    }
-    let words = match (wanted.is_empty(), unwanted.is_empty()) {
-        (true, _) => {
-            let excluded = unwanted.drain(..).map(|words| format!("not {}", condition(Piece::Words(words), values)));
-            rest.extend(excluded);
-            None
-        }
-        (false, true) => Some(format!("({})", wanted.join(" AND "))),
-        (false, false) => Some(format!("(({}) NOT ({}))", wanted.join(" AND "), unwanted.join(" OR "))),
-    };
-    (words, (!rest.is_empty()).then(|| format!("({})", rest.join(" and "))))
-}
-
-fn condition(piece: Piece, values: &mut Vec<Value>) -> String {
-    match piece {
-        Piece::Words(words) => {
-            values.push(words.into());
-            format!("p.id in (select rowid from words where words match ?{})", values.len())
-        }
-        Piece::Condition(condition) => condition,
-    }
-}
-
-/// One word is looked for among the parts of words and the whole ones; several follow one another.
-fn term_words(term: &Term) -> String {
+/// One word is looked for among the parts of words and the whole ones; several follow one another. A word of several may be written in
+/// camelCase: then its parts follow one another, and the text has it as a whole, too.
+fn term_words(term: &Term, is_word: &dyn Fn(&str) -> bool) -> String {
     // Words have no quotes: they are letters and digits.
-    let star = if term.is_prefix { " *" } else { "" };
-    match term.words.as_slice() {
-        [word] => format!("\"{word}\"{star}"),
-        words => format!("split : \"{}\"{star}", words.join(" ")),
+    let star = |is_last: bool| if term.is_prefix && is_last { " *" } else { "" };
+    if let [word] = term.words.as_slice() {
+        return format!("\"{word}\"{}", star(true));
     }
+    let mut spellings: Vec<(Vec<&str>, Vec<String>)> = vec![(Vec::new(), Vec::new())];
+    for (at, word) in term.words.iter().enumerate() {
+        let is_last = at + 1 == term.words.len();
+        let mut ways = vec![(vec![word.as_str()], None)];
+        let camel = parts_of(word, is_last && term.is_prefix, is_word);
+        ways.extend(camel.into_iter().map(|parts| (parts, Some(format!("whole : \"{word}\"{}", star(is_last))))));
+        let mut longer = Vec::new();
+        for ((parts, wholes), (more, whole)) in
+            spellings.iter().flat_map(|known| ways.iter().map(move |way| (known, way)))
+        {
+            longer.push(([&parts[..], more].concat(), wholes.iter().chain(whole).cloned().collect()));
+        }
+        longer.truncate(MOST_SPELLINGS);
+        spellings = longer;
+    }
+    let phrase = |(parts, wholes): &(Vec<&str>, Vec<String>)| {
+        let split = format!("split : \"{}\"{}", parts.join(" "), star(true));
+        if wholes.is_empty() { split } else { format!("({split} AND {})", wholes.join(" AND ")) }
+    };
+    let phrases: Vec<String> = spellings.iter().map(phrase).collect();
+    if let [phrase] = phrases.as_slice() { phrase.clone() } else { format!("({})", phrases.join(" OR ")) }
+}
+
+/// A term is looked for in so many spellings.
+const MOST_SPELLINGS: usize = 16;
+
+/// The ways to cut a word into two or three words that are in texts; the last one may go on.
+fn parts_of<'w>(word: &'w str, is_open: bool, is_word: &dyn Fn(&str) -> bool) -> Vec<Vec<&'w str>> {
+    let cuts = |word: &'w str| (1..word.len()).filter(|at| word.is_char_boundary(*at)).map(|at| word.split_at(at));
+    let mut ways = Vec::new();
+    for (first, rest) in cuts(word).filter(|(first, _)| is_word(first)) {
+        if is_open || is_word(rest) {
+            ways.push(vec![first, rest]);
+        }
+        let deeper = cuts(rest).filter(|(second, third)| is_word(second) && (is_open || is_word(third)));
+        ways.extend(deeper.map(|(second, third)| vec![first, second, third]));
+        if ways.len() >= MOST_SPELLINGS {
+            break;
+        }
+    }
+    ways
 }
 
 fn filter_condition(filter: &Filter, values: &mut Vec<Value>) -> String {
@@ -119,7 +169,8 @@ fn filter_condition(filter: &Filter, values: &mut Vec<Value>) -> String {
     };
     let mut named = |column: &str, text: &str, condition: &str| {
         let number = value(text.to_owned().into());
-        format!("p.{column} in (select id from names where {})", condition.replace('?', &number))
+        let names = format!("select id from names where {}", condition.replace('?', &number));
+        known(column, &format!("p.{column} in ({names})"))
     };
     match filter {
         // Decided for the whole session, or for titles.
@@ -134,8 +185,13 @@ fn filter_condition(filter: &Filter, values: &mut Vec<Value>) -> String {
         },
         Filter::File(file) => named("files", file, "has_piece(name, ?)"),
         Filter::Model(model) => named("model", model, "has_piece(name, ?)"),
-        Filter::Since(at) => format!("p.at >= {}", value(at.as_microsecond().into())),
-        Filter::Until(at) => format!("p.at < {}", value(at.as_microsecond().into())),
+        Filter::Since(at) => known("at", &format!("p.at >= {}", value(at.as_microsecond().into()))),
+        Filter::Until(at) => known("at", &format!("p.at < {}", value(at.as_microsecond().into()))),
         Filter::Is(label) => format!("p.labels & {} != 0", Labels::bit(*label)),
     }
+}
+
+/// A condition that is false, and not unknown, of a part without this property: its opposite is true then.
+fn known(column: &str, condition: &str) -> String {
+    format!("(p.{column} is not null and {condition})")
 }

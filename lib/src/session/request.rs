@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::dialect::RepeatedId;
 use crate::model::issue::IssueKind;
@@ -75,10 +76,13 @@ impl Session {
         let requests = self.requests();
         let is_copied = |request: &Request<'_>| self.skeleton.entries[request.entry as usize].flags.has(Flags::COPIED);
         let copied = requests.values().filter(|request| is_copied(request)).map(|request| request.usage);
-        let named = requests.iter().filter_map(|(id, request)| match id {
-            RequestId::Named(name) => (!is_copied(request)).then_some((*name, request.usage)),
-            RequestId::Record(_) => None,
-        });
+        let name = |(id, request): (&RequestId, &Request<'_>)| match id {
+            RequestId::Named(name) => Some(*name),
+            // Copies have the same time and the same counts.
+            RequestId::Record(_) => Some(name_by_content(self.time_of(request)?, request.usage)),
+        };
+        let own = requests.iter().filter(|(_, request)| !is_copied(request));
+        let named = own.filter_map(|(id, request)| Some((name((id, request))?, request.usage)));
         let (copied, named) = (Usage::sum(copied), named.collect());
         UsageTally { all: sum(requests), copied, named }
     }
@@ -212,4 +216,14 @@ impl Session {
 
 fn sum(requests: HashMap<RequestId, Request<'_>>) -> Option<Usage> {
     Usage::sum(requests.into_values().map(|request| request.usage))
+}
+/// A name for a request that has none.
+fn name_by_content(at: Timestamp, usage: Usage) -> u64 {
+    let Usage { input, output, cache_read, cache_write, reasoning } = usage;
+    let mut hash = Xxh3::new();
+    hash.update(&at.as_microsecond().to_le_bytes());
+    for count in [input, output, cache_read, cache_write, reasoning] {
+        hash.update(&count.map_or(0, |count| count.saturating_add(1)).to_le_bytes());
+    }
+    hash.digest()
 }

@@ -112,10 +112,13 @@ impl Session {
             let (losses, files) = self.write_planned(how, &plan, staged.file(), limits)?;
             self.mask_file(staged.file(), host)?;
             let converted = self.converted(how, &plan, losses)?;
-            let sidecar = files.map(|files| files.publish(&plan.path, || (host.new_id)())).transpose()?;
+            let is_replayed = matches!(plan.way, Way::Replay);
+            let files = files.or_else(|| is_replayed.then(|| Files::without_original(self, staged.file())).flatten());
+            let has_files = files.is_some();
+            let sidecar = files.map(|files| files.publish(&plan.path, || (host.new_id)())).transpose()?.flatten();
             // The file comes last: once it exists, everything does. Only on a file system without hard links can a crash leave an
             // empty one, which is refused like any other existing file.
-            staged.publish().inspect_err(|_| _ = sidecar.is_some().then(|| original::remove(&plan.path)))?;
+            staged.publish().inspect_err(|_| _ = has_files.then(|| original::remove(&plan.path)))?;
             Ok(Converted { sidecar, ..converted })
         })();
         let mut converted = written.inspect_err(|_| staged.clean_up())?;

@@ -80,8 +80,13 @@ impl Surroundings {
             for record in conversation.records(at).filter(|record| record.kind() == Kind::Compaction) {
                 let Body::Compaction(compaction) = record.body()? else { continue };
                 // Messages that were kept stand above the divider, next to one another.
-                let is_kept = |at: &usize| {
-                    conversation.records(*at).any(|kept| compaction.preserved.iter().any(|id| id.as_str() == kept.id()))
+                let is_preserved = |kept: RecordRef<'_>| compaction.preserved.iter().any(|id| id.as_str() == kept.id());
+                // Of one that was kept in part, the divider stands where it happened.
+                let is_kept = |at: &usize| match compaction.preserves_between {
+                    true => conversation.records(*at).any(is_preserved),
+                    false => {
+                        conversation.records(*at).find(|record| record.kind().is_dialogue()).is_some_and(is_preserved)
+                    }
                 };
                 let place = if compaction.preserved.is_empty() {
                     // Qwen Code notes the command that asked for it afterwards.

@@ -20,7 +20,7 @@ use crate::model::host::Host;
 use crate::model::regular_file::{self, Links};
 use crate::session::read::kept::{self, KeptStore, ORIGIN};
 use crate::session::read::source::Source;
-use crate::write::copy::{PIECE_BYTES, copy_file};
+use crate::write::copy::{PIECE_BYTES, copy_bytes, copy_file};
 use crate::write::trash::{belongings, tree};
 
 /// The kept copies of a home.
@@ -118,7 +118,9 @@ impl Kept {
         let is_linked = may_link && self.disk.link(file, &new).is_ok();
         let copy_whole = || {
             let changed = fs::metadata(file).and_then(|there| there.modified()).at(file)?;
-            copy_file(&*self.disk, file, &new).and_then(|()| self.disk.touch(&new, changed).at(&new))
+            let (mut open, _) = regular_file::open(file, Links::Refuse)?;
+            // Readable by its owner only, whoever may read the agent's.
+            copy_bytes(&mut open, &*self.disk, (file, &new)).and_then(|()| self.disk.touch(&new, changed).at(&new))
         };
         let placed = if is_linked { Ok(()) } else { copy_whole() };
         let placed = placed.and_then(|()| self.disk.rename(&new, copy).at(copy));

@@ -132,7 +132,7 @@ pub(crate) static ROUTES: &[Route] = &[
         method: Method::GET,
         path: "/api/v1/sessions/{id}/events",
         about: "What changes in it from now on, as server-sent events",
-        params: &[AFTER],
+        params: &[AFTER, ("parts", "`html` or `message`: only one of the two")],
         answer: Answerer::SessionEvents,
     },
     Route {
@@ -278,8 +278,13 @@ impl Ask {
     }
 
     /// Whether a parameter says yes.
-    pub(crate) fn is_set(&self, name: &str) -> bool {
-        self.params.has(name) && !matches!(self.params.get(name), Some("0" | "false" | "no"))
+    pub(crate) fn is_set(&self, name: &str) -> Result<bool, Problem> {
+        match self.params.get(name) {
+            Some("0" | "false" | "no") => Ok(false),
+            Some("" | "1" | "true" | "yes") => Ok(true),
+            Some(other) => Err(Problem::usage(format!("{name}: {other:?} is neither true nor false"))),
+            None => Ok(self.params.has(name)),
+        }
     }
 
     /// An answer without content, if the reader has this version of it.

@@ -4,7 +4,7 @@ use axum::response::Response;
 use scrollback_index::query::Query;
 use scrollback_index::{SearchOptions, Sort};
 
-use super::sessions::{invalid_query, is_of};
+use super::sessions::{check_dialect, invalid_query, is_of};
 use super::{Ask, List, Problem, number_cursor};
 
 /// How many sessions one answer has, how many at most, and how far a cursor goes.
@@ -31,6 +31,7 @@ pub(super) fn search(ask: &Ask) -> Result<Response, Problem> {
     };
     let (limit, from) = (ask.limit(USUAL, MOST)?, number_cursor(ask)?.min(FARTHEST));
     let (since, until) = (ask.time("since")?, ask.time("until")?);
+    check_dialect(ask)?;
     let session = ask.params.get("session").map(|name| super::entry(&ask.site, name)).transpose()?;
     let shelf = ask.site.catalogue.shelf();
     let entries = shelf.entries.iter().filter(|entry| {
@@ -42,11 +43,15 @@ pub(super) fn search(ask: &Ask) -> Result<Response, Problem> {
             && until.is_none_or(|until| entry.row.updated.is_some_and(|at| at < until))
     });
     let scope: Vec<_> = entries.map(|entry| (entry.row.clone(), entry.source.clone())).collect();
-    let context = ask.params.number("context").map(|lines| lines.min(MOST_CONTEXT));
+    let context = match (ask.params.get("context"), ask.params.number("context")) {
+        (Some(typed), None) => return Err(Problem::usage(format!("context: {typed:?} is not a number"))),
+        (_, lines) => lines.map(|lines| lines.min(MOST_CONTEXT)),
+    };
     let options = SearchOptions { sort, sessions: from + limit, hits: HITS, context };
     let answer = (ask.site.open_archive)().search(&query, &scope, options);
     let all = answer.sessions.len() + answer.more_sessions;
     let items: Vec<_> = answer.sessions.into_iter().skip(from).collect();
-    let next = (from + items.len() < all && !items.is_empty()).then(|| (from + items.len()).to_string());
+    let behind = from + items.len();
+    let next = (behind < all.min(FARTHEST) && !items.is_empty()).then(|| behind.to_string());
     ask.json(&List { items, next })
 }

@@ -4,7 +4,7 @@ use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
-use scrollback::session::Source;
+use scrollback::session::{Source, State};
 use scrollback::view::{SessionRow, listing};
 use scrollback_index::query::Query;
 
@@ -19,7 +19,7 @@ const MOST: usize = 1_000;
 /// The list.
 pub(super) fn list(ask: &Ask) -> Result<Response, Problem> {
     let mut found = wanted(ask)?;
-    if !ask.is_set("sidechains") {
+    if !ask.is_set("sidechains")? {
         found.retain(|(row, _)| row.parent_session.is_none());
     }
     let limit = ask.limit(USUAL, MOST)?;
@@ -57,6 +57,11 @@ pub(super) fn wanted(ask: &Ask) -> Result<Vec<(Box<SessionRow>, Source)>, Proble
     let query = ask.params.get("q").filter(|_| ask.names.is_empty());
     let query = query.map(|typed| Query::parse(typed, now, &ask.site.zone)).transpose();
     let query = query.map_err(|error| invalid_query(&error))?;
+    let is_state = |state: &str| state == "running" || serde_json::from_value::<State>(state.into()).is_ok();
+    if let Some(state) = ask.params.get("state").filter(|state| !is_state(state)) {
+        return Err(Problem::usage(format!("state: {state:?} is none of the states of sessions")));
+    }
+    check_dialect(ask)?;
     let is_wanted = |entry: &&Entry| {
         let row = &entry.row;
         is_of(row, ask)
@@ -74,6 +79,13 @@ pub(super) fn wanted(ask: &Ask) -> Result<Vec<(Box<SessionRow>, Source)>, Proble
         (ask.site.open_archive)().narrow(&query, &mut found);
     }
     Ok(found)
+}
+
+/// Fails if an agent is asked for that nobody knows.
+pub(super) fn check_dialect(ask: &Ask) -> Result<(), Problem> {
+    let Some(name) = ask.params.get("dialect").or(ask.params.get("agent")) else { return Ok(()) };
+    let is_known = scrollback::dialect::named(name).is_some() || name == "unknown";
+    if is_known { Ok(()) } else { Err(Problem::usage(format!("dialect: {name:?} is none that can be read"))) }
 }
 
 /// Whether a session is of the agent and the project that are asked for.

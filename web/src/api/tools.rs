@@ -24,8 +24,9 @@ pub(super) fn list(ask: &Ask) -> Result<Response, Problem> {
             calls.extend(of_message?);
         }
     }
+    let only_failed = ask.is_set("failed")?;
     calls.retain(|call| {
-        ask.params.get("name").is_none_or(|name| call.name == name) && (!ask.is_set("failed") || call.has_failed())
+        ask.params.get("name").is_none_or(|name| call.name == name) && (!only_failed || call.has_failed())
     });
     ask.json(&List::page(calls, ask, MOST)?)
 }

@@ -18,6 +18,9 @@ use crate::site::Site;
 /// How many sessions a page has: so many are well under its size.
 const PAGE_SESSIONS: usize = 120;
 
+/// So many running sessions are above the list; all of them are in it.
+const RUNNING_SHOWN: usize = 20;
+
 /// A session that grew so lately is running; one that waits may be a little older.
 const RUNNING_SECONDS: u64 = 60;
 const WAITING_SECONDS: i64 = 600;
@@ -127,7 +130,7 @@ fn running(all: &[&Entry], figures: &Figures, now: Timestamp) -> Markup {
         // The script fills it while the page is open.
         section.running aria-labelledby="running" data-live="/api/v1/events" hidden[running.is_empty()] {
             h2 id="running" { span.live-dot aria-hidden="true" {} "Running now " span.meta { (running.len()) } }
-            @for entry in running { (run(entry, figures, now)) }
+            @for entry in running.iter().take(RUNNING_SHOWN) { (run(entry, figures, now)) }
         }
     }
 }

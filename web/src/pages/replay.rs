@@ -64,11 +64,11 @@ fn replay(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Mad
     let next_from = turns.get(turn).and_then(|next| next.clone().find_map(began));
     let body = html! {
         (header(entry, "replay", site))
-        (controls(turn, turns.len(), &base, params.has("play")))
+        (controls("Turns", turn, turns.len(), &base, params.has("play")))
         (timeline(&turns, turn, &conversation, &base, site))
         (timing(start, from, to, next_from))
         div class=(if look.is_room { "room" } else { "msgs" }) id="messages" { (PreEscaped(shown)) }
-        (controls(turn, turns.len(), &base, false))
+        (controls("Turns, below", turn, turns.len(), &base, false))
     };
     Ok(Made {
         status: StatusCode::OK,
@@ -133,10 +133,10 @@ fn timeline(
     }
 }
 
-fn controls(turn: usize, turns: usize, base: &str, is_playing: bool) -> Markup {
+fn controls(label: &str, turn: usize, turns: usize, base: &str, is_playing: bool) -> Markup {
     let link = |to: usize| format!("{base}/replay?turn={to}");
     html! {
-        nav.pager aria-label="Turns" {
+        nav.pager aria-label=(label) {
             @if turn > 1 { a.link href=(link(turn - 1)) rel="prev" { "Previous" } } @else { span.none { "Previous" } }
             span.num { "Turn " (turn) " of " (turns) }
             @if turn < turns { a.link href=(link(turn + 1)) rel="next" { "Next" } } @else { span.none { "Next" } }

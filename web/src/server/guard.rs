@@ -89,7 +89,7 @@ impl Guard {
     /// Whether a program may ask: it names this server and brings the token, as a bearer or in one of these headers. A cookie does not
     /// count.
     pub(crate) fn knows(&self, uri: &Uri, headers: &HeaderMap, keys: &[&str]) -> bool {
-        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let bearer = bearer(headers);
         let mut given = keys.iter().filter_map(|name| headers.get(*name)?.to_str().ok()).chain(bearer);
         self.names_us(uri, headers) && given.any(|given| self.token.is(given))
     }
@@ -113,7 +113,7 @@ impl Guard {
             // A browser asks this without the token.
             return Verdict::Preflight;
         }
-        let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok()?.strip_prefix("Bearer "));
+        let bearer = bearer(headers);
         if bearer.is_some_and(|bearer| self.token.is(bearer)) {
             return Verdict::Pass;
         }
@@ -206,6 +206,12 @@ fn without_token(query: &str) -> (Option<String>, String) {
         }
     }
     (token, rest.join("&"))
+}
+
+/// The token that a program brings. The name of the scheme has no case.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token)
 }
 
 /// The value of a cookie.

@@ -63,6 +63,11 @@ struct Shared {
 
 /// The server as a value: requests in, answers out.
 pub fn router(site: Arc<Site>, guard: Arc<Guard>) -> Router {
+    router_with(site, guard, Router::new())
+}
+
+/// The same with further addresses, behind the same guard.
+pub fn router_with(site: Arc<Site>, guard: Arc<Guard>, further: Router) -> Router {
     let live = Live::new(site.clone());
     let shared = Shared { site, guard, live, pages: Arc::new(Semaphore::new(PAGES_AT_ONCE)) };
     Router::new()
@@ -95,8 +100,9 @@ pub fn router(site: Arc<Site>, guard: Arc<Guard>) -> Router {
             false => plain(StatusCode::METHOD_NOT_ALLOWED, "this address cannot be asked so\n"),
         })
         .layer(axum::extract::DefaultBodyLimit::max(FORM_LIMIT_BYTES))
-        .layer(middleware::from_fn_with_state(shared.clone(), judge))
-        .with_state(shared)
+        .with_state(shared.clone())
+        .merge(further)
+        .layer(middleware::from_fn_with_state(shared, judge))
 }
 
 const ICON: &str = r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path fill="none" stroke="#0b6272" stroke-width="1.75" stroke-linecap="round" stroke-linejoin="round" d="m4.5 5.5 3.5-3.5 3.5 3.5M2.5 9.25h11M2.5 13.25h7"/></svg>"##;

@@ -55,7 +55,7 @@ function Session({ id }) {
 /** Everything that `useChat` needs: the stored messages, and where the running answer is. */
 function Conversation({ id, stored }) {
   const { messages, setMessages, status, error } = useChat({
-    id: encodeURIComponent(id),
+    id,
     messages: stored,
     resume: true,
     transport: new DefaultChatTransport({ api: `${place().server}/api/chat`, headers }),

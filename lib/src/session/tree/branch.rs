@@ -8,7 +8,7 @@
 //!         └ r1                                 the branch:    q a b r1 r2 c     (r1 is not a head)
 //! ```
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use crate::model::record::Kind;
 use crate::session::tree::keys::{SharedKey, SharedKeys};
@@ -132,14 +132,16 @@ impl<'a> Covered<'a> {
     }
 
     fn cover(&mut self, head: NodeIx) {
-        for node in self.tree.lineage(head) {
-            if std::mem::replace(&mut self.covered[node as usize], true) {
-                break;
-            }
+        let is_new = |node: &NodeIx| !std::mem::replace(&mut self.covered[*node as usize], true);
+        let path: Vec<NodeIx> = self.tree.lineage(head).take_while(is_new).collect();
+        let mut joints = Joints::new(self.skeleton, self.tree);
+        for node in path {
             self.is_shown[node as usize] = true;
             for answer in groups(self.skeleton, self.tree, self.keys, node) {
                 if self.answers.insert(answer) {
-                    self.keys.nodes(answer).for_each(|block| self.is_shown[block as usize] = true);
+                    let blocks = self.keys.nodes(answer);
+                    let own = blocks.filter(|block| joints.join(*block, |node| self.covered[node as usize]));
+                    own.for_each(|block| self.is_shown[block as usize] = true);
                 }
             }
         }
@@ -181,6 +183,43 @@ fn groups<'a>(
     groups.map(move |(role, hash)| SharedKey { role, hash, sidechain })
 }
 
+/// Which blocks of an answer belong to a path: those of another turn do not, although some agents count their answers anew at each start.
+struct Joints<'a> {
+    skeleton: &'a Skeleton,
+    tree: &'a Tree,
+    /// What is known of records beside the path.
+    known: HashMap<NodeIx, bool>,
+}
+
+impl<'a> Joints<'a> {
+    fn new(skeleton: &'a Skeleton, tree: &'a Tree) -> Joints<'a> {
+        Joints { skeleton, tree, known: HashMap::new() }
+    }
+
+    /// Whether no prompt stands between a record and the path. Where parents are missing, nothing says so. Each record is looked at once.
+    fn join(&mut self, block: NodeIx, is_on_path: impl Fn(NodeIx) -> bool) -> bool {
+        let (mut at, mut climbed) = (block, Vec::new());
+        let is_joined = loop {
+            if let Some(known) = self.known.get(&at) {
+                break *known;
+            }
+            if is_on_path(at) {
+                break true;
+            }
+            if self.tree.entry(self.skeleton, at).kind == Kind::User {
+                break false;
+            }
+            climbed.push(at);
+            match self.tree.parent(at) {
+                Some(parent) => at = parent,
+                None => break true,
+            }
+        };
+        self.known.extend(climbed.into_iter().map(|node| (node, is_joined)));
+        is_joined
+    }
+}
+
 /// The records of a branch, from its root to its head.
 pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &SharedKeys, head: NodeIx) -> Vec<NodeIx> {
     let mut path: Vec<NodeIx> = tree.lineage(head).collect();
@@ -190,10 +229,11 @@ pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &SharedKeys, head: No
     let mut blocks: Vec<(usize, NodeIx)> = Vec::new();
     let mut results: Vec<(usize, NodeIx)> = Vec::new();
     let mut answers = HashSet::new();
+    let (on_path, mut joints) = (on.clone(), Joints::new(skeleton, tree));
     for (at, &node) in path.iter().enumerate().rev() {
         for answer in groups(skeleton, tree, keys, node).filter(|answer| answers.insert(*answer)) {
-            let pulled = keys.nodes(answer).filter(|block| on.insert(*block));
-            blocks.extend(pulled.map(|block| (at, block)));
+            let own = keys.nodes(answer).filter(|block| joints.join(*block, |node| on_path.contains(&node)));
+            blocks.extend(own.filter(|block| on.insert(*block)).map(|block| (at, block)));
         }
         let attempts = tree.children(node).iter().filter(|child| is_failed_attempt(skeleton, tree, **child));
         results.extend(attempts.filter(|attempt| on.insert(**attempt)).map(|attempt| (at, *attempt)));

@@ -7,6 +7,7 @@
 //! ```
 //!
 //! Both are used only while the converted file still begins with the bytes that the conversion wrote.
+//! Where no original can be kept, the first file only says which session it was: nothing is counted twice.
 
 mod restore;
 
@@ -86,10 +87,27 @@ pub(super) struct Identity {
     skipped: Vec<(String, u64)>,
 }
 
+/// Which session a file was made of, where the original is not kept.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct MadeOf {
+    version: u64,
+    from: MadeOfSession,
+    converted_bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MadeOfSession {
+    dialect: String,
+    session: String,
+}
+
 /// The files beside a converted session.
 pub(super) struct Files {
     json: Vec<u8>,
-    originals: Vec<u8>,
+    /// `None` if the original is not kept.
+    originals: Option<Vec<u8>>,
 }
 
 /// What the files beside a session mean for its conversion.
@@ -144,7 +162,8 @@ impl Original {
             return Beside::default();
         }
         match Original::read(session) {
-            Ok(original) => original.towards(session, to),
+            Ok(Some(original)) => original.towards(session, to),
+            Ok(None) => Beside::default(),
             Err(why) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
                 Beside { warning: Some(format!("{name} is ignored: {why}")), ..Beside::default() }
@@ -152,15 +171,20 @@ impl Original {
         }
     }
 
-    fn read(session: &Session) -> std::result::Result<Original, &'static str> {
+    /// `None` if no original was kept.
+    fn read(session: &Session) -> std::result::Result<Option<Original>, &'static str> {
         let [json, originals] = paths(session.path()).map(|path| read(&path));
-        let mut original: Original = serde_json::from_slice(&json?).map_err(|_| "it is not a conversion's sidecar")?;
+        let json = json?;
+        if serde_json::from_slice::<MadeOf>(&json).is_ok() {
+            return Ok(None);
+        }
+        let mut original: Original = serde_json::from_slice(&json).map_err(|_| "it is not a conversion's sidecar")?;
         if original.version != VERSION {
             return Err("it was written by another version of scrollback");
         }
         original.attach(&originals?).ok_or("the copy of the original was changed")?;
         let changed = "it belongs to another session, or the session has changed since";
-        if original.fits(session) { Ok(original) } else { Err(changed) }
+        if original.fits(session) { Ok(Some(original)) } else { Err(changed) }
     }
 
     /// Takes the copies of this original and of those before it out of one file's bytes.
@@ -230,21 +254,37 @@ impl Original {
     pub(super) fn files(&self, limits: Limits) -> Option<Files> {
         let all = std::iter::successors(Some(self), |original| original.before());
         let originals = all.flat_map(|original| original.bytes.iter().copied()).collect();
-        let mut json = serde_json::to_vec_pretty(self).ok()?;
-        json.push(b'\n');
-        let files = Files { json, originals };
-        ((files.json.len() + files.originals.len()) as u64 <= limits.all_bytes).then_some(files)
+        let originals: Vec<u8> = originals;
+        let json = json_of(self)?;
+        let is_read_back = (json.len() + originals.len()) as u64 <= limits.all_bytes;
+        is_read_back.then_some(Files { json, originals: Some(originals) })
     }
 }
 
 impl Files {
-    /// Writes the files beside a converted one, which must not exist. Returns the path of the first.
-    pub(super) fn publish(&self, converted: &Path, new_id: impl Fn() -> String) -> Result<PathBuf> {
-        let [json, originals] = paths(converted);
-        publish(&originals, &self.originals, &new_id())?;
-        publish(&json, &self.json, &new_id()).inspect_err(|_| drop(delete(&Real, &originals)))?;
-        Ok(json)
+    /// The file beside a conversion of `source` whose original is not kept.
+    pub(super) fn without_original(source: &Session, converted: &Path) -> Option<Files> {
+        let converted_bytes = fs::metadata(converted).ok()?.len();
+        let from = MadeOfSession { dialect: source.dialect().name().to_owned(), session: source.id().to_string() };
+        Some(Files { json: json_of(&MadeOf { version: VERSION, from, converted_bytes })?, originals: None })
     }
+
+    /// Writes the files beside a converted one, which must not exist. Returns the path of the first if the original is kept.
+    pub(super) fn publish(&self, converted: &Path, new_id: impl Fn() -> String) -> Result<Option<PathBuf>> {
+        let [json, originals] = paths(converted);
+        if let Some(bytes) = &self.originals {
+            publish(&originals, bytes, &new_id())?;
+        }
+        let is_kept = self.originals.is_some();
+        publish(&json, &self.json, &new_id()).inspect_err(|_| drop(is_kept.then(|| delete(&Real, &originals))))?;
+        Ok(is_kept.then_some(json))
+    }
+}
+
+fn json_of(value: &impl Serialize) -> Option<Vec<u8>> {
+    let mut json = serde_json::to_vec_pretty(value).ok()?;
+    json.push(b'\n');
+    Some(json)
 }
 
 /// Removes the files beside a converted one that was not written.
@@ -324,7 +364,7 @@ mod tests {
             let converted = session.convert_within(&how, &host, limits).unwrap();
             assert_eq!(tried.losses, converted.losses);
             assert_eq!(converted.losses.iter().any(|row| row.what == Lost::Original), !is_kept);
-            assert_eq!(paths(&file).map(|path| path.is_file()), [is_kept; 2]);
+            assert_eq!(paths(&file).map(|path| path.is_file()), [true, is_kept]);
         }
     }
 }

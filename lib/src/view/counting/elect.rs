@@ -43,7 +43,8 @@ impl Elected {
         let mut order: Vec<usize> = (0..sessions.len()).collect();
         order.sort_by_key(|at| {
             let row = &sessions[*at].row;
-            (row.started.is_none(), row.started, row.id.as_str(), row.path.as_str())
+            // A copy of a session starts when that did.
+            (row.started.is_none(), row.started, row.forked_from.is_some(), row.id.as_str(), row.path.as_str())
         });
         let deputies = Deputies::among(&order, sessions, &by_id);
         let mut elected = Elected {
@@ -57,12 +58,19 @@ impl Elected {
         let mut events = Seen::with_capacity(count(|session| session.counts.events.len()));
         for at in order {
             let session = &sessions[at];
+            let forked_from = forked_from(at, sessions, &by_id);
+            // A fork that does not mark its copies repeats the facts of the session that it names.
+            let of_fork = |reason: Reason| match reason {
+                Reason::Repeats(first) if forked_from.contains(&first) => Reason::CopyOf(first),
+                reason => reason,
+            };
             let origin_of =
                 |origin: &Origin| present(origin, at, sessions, &by_id).or_else(|| deputies.of(origin, at, sessions));
             let origins: Vec<Option<u32>> = session.counts.origins.iter().map(origin_of).collect();
             let origin = |number: Option<u8>| origins.get(usize::from(number?)).copied().flatten();
             for (number, request) in session.counts.requests.iter().enumerate() {
-                let reason = reason(origin(request.origin), request.id, (at as u32, number as u32), &mut requests);
+                let here = (at as u32, number as u32);
+                let reason = of_fork(reason(origin(request.origin), request.id, here, &mut requests));
                 if let Some((session, first)) = requests.get(&request.id).filter(|_| reason != Reason::Counted) {
                     let first = &sessions[*session as usize].counts.requests[*first as usize];
                     elected.keep_greater(request, first);
@@ -71,7 +79,7 @@ impl Elected {
             }
             for (number, event) in session.counts.events.iter().enumerate() {
                 let here = (at as u32, number as u32);
-                elected.events[at].push(reason(origin(event.origin), event.id, here, &mut events));
+                elected.events[at].push(of_fork(reason(origin(event.origin), event.id, here, &mut events)));
             }
         }
         elected
@@ -135,6 +143,22 @@ fn present(origin: &Origin, at: usize, sessions: &[CountedSession], by_id: &ById
     let with_id = by_id.get(origin.session.as_str())?;
     let is_it = |other: &&u32| **other as usize != at && sessions[**other as usize].row.dialect == *dialect;
     with_id.iter().find(is_it).copied()
+}
+
+/// The sessions that one says it was forked from, the nearest first.
+fn forked_from(at: usize, sessions: &[CountedSession], by_id: &ById<'_>) -> Vec<u32> {
+    let mut found: Vec<u32> = Vec::new();
+    let mut fork = at;
+    while let Some(id) = &sessions[fork].row.forked_from {
+        let origin = Origin { dialect: None, session: id.clone() };
+        let Some(next) = present(&origin, fork, sessions, by_id).filter(|next| !found.contains(next)) else { break };
+        found.push(next);
+        if found.len() == NESTING_LIMIT {
+            break;
+        }
+        fork = next as usize;
+    }
+    found
 }
 
 /// For each session that is gone, the one that has the most of it. Conversions of it do not repeat its facts as they were, so the
