@@ -136,10 +136,14 @@ fn compile(globs: &[&str]) -> Result<Regex, RuleError> {
 
 /// Whether two quotes are in the middle of a word, as in `cat .en""v`; they may be escaped for JSON.
 pub(super) fn has_quotes_in_word(text: &[u8]) -> bool {
+    static QUOTES: LazyLock<[memmem::Finder<'static>; 4]> =
+        LazyLock::new(|| ["''", "\"\"", r#"\"\""#, r#"\\\"\\\""#].map(memmem::Finder::new));
     let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'.');
-    [&b"''"[..], b"\"\"", b"\\\"\\\"", b"\\\\\\\"\\\\\\\""].iter().any(|quotes| {
-        memmem::find_iter(text, quotes)
-            .any(|at| at > 0 && is_word(text.get(at - 1)) && is_word(text.get(at + quotes.len())))
+    QUOTES.iter().any(|quotes| {
+        let length = quotes.needle().len();
+        quotes
+            .find_iter(text)
+            .any(|at| at > 0 && is_word(text.get(at - 1)) && is_word(text.get(at + length)))
     })
 }
 
