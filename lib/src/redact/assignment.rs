@@ -34,10 +34,11 @@ const MAX_TOKEN_BYTES: usize = 256;
 /// Spaces between a name, its separator and its value: columns of a table or of an aligned file.
 const MAX_SPACES: usize = 32;
 
-/// The secret that is assigned to the name around `hit`. Returns also where the name ends.
-pub(super) fn at(text: &str, hit: Range<usize>, clear: &mut Clear) -> (usize, Option<Assigned>) {
+/// The secret that is assigned to the name around `hit`. Returns also the name's place.
+pub(super) fn at(text: &str, hit: Range<usize>, clear: &mut Clear) -> (Range<usize>, Option<Assigned>) {
     let name = name_around(text.as_bytes(), &hit);
-    (name.end, assigned(text, name, clear))
+    let assigned = assigned(text, name.clone(), clear);
+    (name, assigned)
 }
 
 /// Where an open quoted value starts, if more text could still belong to it.
@@ -68,6 +69,7 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
         return None;
     }
     let is_quoted = Quote::at(bytes, name.end).is_some();
+    let is_verb = names::is_verb(&text[name.clone()]);
     let is_in_code = bytes[name].iter().any(u8::is_ascii_lowercase);
     let (at, form) = after_type(text, at, form, promise.strength);
     let at = if form == Form::Spaced { after_constructor(bytes, at) } else { at };
@@ -93,16 +95,21 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
             let is_env = form == Form::Env && !is_in_code && !inner.contains(char::is_whitespace);
             let is_phrase =
                 form == Form::Env && !is_in_code && strength != Strength::Weak && values::has_mixed_word(inner);
-            let fits =
-                is_phrase || values::is_plausible(inner, strength, if is_env { Written::Env } else { Written::Quoted });
+            // In quotes, `=` and the like at the start are no code, if there is more than a name after them.
+            let fits = is_phrase
+                || is_env && values::is_plausible(inner, strength, Written::Env)
+                || (!is_env || values::is_mixed(inner)) && values::is_plausible(inner, strength, Written::Quoted);
             return fits.then_some(Assigned { promise, value, with_quotes });
         }
         return bare(text, inside, form, before_name, promise, at, clear);
     }
     let found = bare(text, at, form, before_name, promise, at, clear)?;
     // `connect(password=user_password)`: names in lower case take variables, too.
-    let is_code = form == Form::Env && is_in_code && values::is_variable(&text[found.value.clone()]);
-    (!is_code).then_some(found)
+    let value = &text[found.value.clone()];
+    let is_code = form == Form::Env && is_in_code && values::is_variable(value);
+    // `pass: 123456` counts what passed.
+    let is_count = is_verb && form == Form::Spaced && value.bytes().all(|byte| byte.is_ascii_digit());
+    (!is_code && !is_count).then_some(found)
 }
 
 /// A value without quotes, or whose closing quote is missing.
@@ -205,6 +212,9 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     if let Some(at) = beside(bytes, at) {
         return Some((at, Form::Spaced));
     }
+    if let Some(at) = after_key_tag(bytes, at) {
+        return Some((at, Form::Tag));
+    }
     let tight = at;
     at = skip_spaces(bytes, at);
     let spaced = at > tight;
@@ -283,6 +293,19 @@ fn beside(bytes: &[u8], from: usize) -> Option<usize> {
     at += Quote::at(bytes, at).map_or(0, |quote| quote.length);
     at = skip_spaces(bytes, at);
     matches!(bytes.get(at), Some(b'=' | b':')).then(|| skip_spaces(bytes, at + 1))
+}
+
+/// The value of a property list: `<key>password</key>` and `<string>…</string>`, often in the next line.
+fn after_key_tag(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut at = at + bytes.get(at..)?.strip_prefix(b"</key>").map(|_| b"</key>".len())?;
+    let limit = at + MAX_SPACES;
+    while at < limit && at < bytes.len() {
+        match line_break(&bytes[at..]).max(skip_spaces(bytes, at) - at) {
+            0 => break,
+            length => at += length,
+        }
+    }
+    bytes[at..].starts_with(b"<string>").then_some(at + b"<string>".len())
 }
 
 /// `password: !Ref DbPassword`: a tag of YAML that says where the value is.
@@ -430,11 +453,14 @@ fn at_once(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     let is_opened =
         line.last() == Some(&b'(') || bytes[name.end..].starts_with(b"\t") || bytes[name.end..].starts_with(b"\\t");
     let is_variable = bytes[name.clone()].contains(&b'_');
+    // "pwd tide4x9" in a line of its own.
+    let is_short = bytes[name.clone()].eq_ignore_ascii_case(b"pwd") && line.last().is_none_or(|byte| *byte == b'\n');
     let is_escaped = bytes[name.end..].starts_with(b"\\t");
     let at = skip_spaces(bytes, name.end + if is_escaped { 2 } else { 0 });
     let is_quoted = matches!(bytes.get(at), Some(b'`' | b'"' | b'\''));
     let fits = leads && is_quoted
-        || (leads || ends_clause || names_user || is_opened || is_variable || is_quoted) && is_odd_at(text, at);
+        || (leads || ends_clause || names_user || is_opened || is_variable || is_quoted || is_short)
+            && is_odd_at(text, at);
     (at > name.end && fits).then_some((at, Form::Prose))
 }
 
@@ -470,10 +496,18 @@ fn is_odd_at(text: &str, at: usize) -> bool {
     let has = |is: fn(&u8) -> bool| word.as_bytes().iter().any(is);
     let is_sign = |byte: &u8| b"!@#$%^&*+~".contains(byte);
     !word.starts_with('(')
+        && !is_count(word)
         && word.len() >= 6
         && word.len() <= MAX_VALUE_BYTES
         && (has(u8::is_ascii_alphabetic) && (has(u8::is_ascii_digit) || has(is_sign))
             || values::is_random_letters(word))
+}
+
+/// `pass=12`, `input_tokens=12345`: a name and a number.
+fn is_count(word: &str) -> bool {
+    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
+    let is_number = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    word.split_once('=').is_some_and(|(name, number)| is_name(name) && is_number(number))
 }
 
 /// `password: str = "…"`: a type between the name and the value.

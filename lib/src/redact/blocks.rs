@@ -25,6 +25,9 @@ const MIN_BODY_BYTES: usize = 16;
 /// `Proc-Type`, `DEK-Info`, `Version`, `Comment`.
 const MAX_HEADERS: usize = 8;
 
+/// What a log or a diff writes before each line is no longer than this.
+const MAX_PREFIX_BYTES: usize = 128;
+
 /// A block of a private key.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block {
@@ -65,11 +68,20 @@ pub(super) fn at(text: &str, start: usize) -> Option<Block> {
         Head::Open => return is_cut.then_some(Block { span: start..limit, is_open: true, is_key: false }),
         Head::Other => return None,
     };
-    let walked = walk(&rest[body..]);
+    let walked = walk(&rest[body..], &text[line_start(text, start)..start]);
     let is_open = !walked.is_closed && is_cut && walked.stopped_in_last_line;
     let is_key = walked.base64 >= MIN_BODY_BYTES;
     let span = start..start + body + walked.end;
     (is_key || is_open).then_some(Block { span, is_open, is_key })
+}
+
+/// Where the line of a key's first line starts, with what a log wrote before it.
+pub(super) fn line_start(text: &str, start: usize) -> usize {
+    let from = text.floor_char_boundary(start.saturating_sub(MAX_PREFIX_BYTES));
+    let window = &text[from..start];
+    let real = window.rfind('\n').map(|at| at + 1);
+    let escaped = window.rfind("\\n").map(|at| at + 2);
+    real.max(escaped).map_or(if from == 0 { 0 } else { start }, |at| from + at)
 }
 
 enum Head {
@@ -160,8 +172,8 @@ struct Walked {
     stopped_in_last_line: bool,
 }
 
-/// Walks over lines as long as they are a key's.
-fn walk(body: &str) -> Walked {
+/// Walks over lines as long as they are a key's. What stands before the first line may stand before each.
+fn walk(body: &str, prefix: &str) -> Walked {
     let mut walked = Walked { end: 0, base64: 0, is_closed: false, stopped_in_last_line: false };
     let (mut at, mut headers) = (0, 0);
     while at < body.len() {
@@ -182,7 +194,7 @@ fn walk(body: &str) -> Walked {
             walked.end = at + marker + length + after.find(dashes).map_or(after.len(), |end| end + dashes.len());
             return walked;
         }
-        for part in parts(line) {
+        for part in parts(after_prefix(line, prefix)) {
             let inner = trimmed(part);
             let start = inner.as_ptr() as usize - body.as_ptr() as usize;
             match body_bytes(inner) {
@@ -252,6 +264,25 @@ pub(super) fn line_at(body: &str, at: usize) -> (&str, usize) {
 
 fn ends_line(body: &str) -> bool {
     body.ends_with('\n') || body.ends_with("\\n")
+}
+
+/// Without what a log writes before each line; its digits are a time or a number, and change.
+fn after_prefix<'l>(line: &'l str, prefix: &str) -> &'l str {
+    let (mut rest, mut before) = (line.as_bytes(), prefix.as_bytes());
+    let digits = |bytes: &[u8]| bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    while let [sign, ..] = before {
+        let count = digits(before);
+        if count > 0 && digits(rest) > 0 {
+            (rest, before) = (&rest[digits(rest)..], &before[count..]);
+        } else if rest.first() == Some(sign) {
+            (rest, before) = (&rest[1..], &before[1..]);
+        } else {
+            // An empty line has no space at its end.
+            let is_empty = rest.is_empty() && before.iter().all(u8::is_ascii_whitespace);
+            return if is_empty { &line[line.len()..] } else { line };
+        }
+    }
+    line.get(line.len() - rest.len()..).unwrap_or(line)
 }
 
 /// Without line numbers, marks of quotes and diffs, and what joins strings in code.

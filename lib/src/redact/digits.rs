@@ -171,7 +171,7 @@ fn is_card(text: &str, number: Range<usize>, lengths: &[usize]) -> bool {
     let bytes = text.as_bytes();
     let (is_grouped, is_rare) = match lengths {
         [4, 4, 4, 4] | [4, 6, 5] | [4, 6, 4] | [4, 4, 4, 3] => (true, false),
-        [4, 4, 4, 2] | [4, 4, 4, 4, 3] => (true, true),
+        [4, 4, 4, 1] | [4, 4, 4, 2] | [4, 4, 4, 4, 3] => (true, true),
         [13..=19] => (false, false),
         _ => return false,
     };

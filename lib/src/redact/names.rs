@@ -162,7 +162,9 @@ fn promise_of_words(name: &str) -> Option<Promise> {
         return if in_capitals && !is_one_of(before, OPEN_KEYS) { found("api-key", Strength::Weak) } else { None };
     }
     if ends(&["token"]) && !is_one_of(before, OPEN_TOKENS) {
-        return found("token", Strength::Weak);
+        let is_of_api =
+            is_one_of(before, &["api", "access", "auth"]) && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+        return found("token", if is_of_api { Strength::Key } else { Strength::Weak });
     }
     if is(&["sk"]) && count > 1 {
         return found("api-key", Strength::Weak);

@@ -8,7 +8,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::keywords::Keywords;
 use super::kinds::{self, By, Check, Kind};
-use super::{assignment, base64, blocks, digits, encoded, jwt, paired, values};
+use super::{assignment, base64, blocks, digits, encoded, jwt, paired, table, values};
 
 /// What a rule looks at before a secret, at most: a stream keeps so much of what it let go.
 pub(super) const MAX_CONTEXT_BYTES: usize = 1024;
@@ -46,6 +46,8 @@ pub(super) struct Found<'r> {
 pub(super) struct Open {
     /// Where the first thing starts that more text could still complete.
     pub(super) from: Option<usize>,
+    /// Where the header starts of a table that may have more rows: they are judged by it.
+    pub(super) header: Option<usize>,
 }
 
 impl Open {
@@ -128,6 +130,7 @@ impl Scanner {
             open,
             safe_until: 0,
             names_until: 0,
+            tables_until: 0,
             tried_until: 0,
             loose_until: 0,
             clear: assignment::Clear::default(),
@@ -159,6 +162,8 @@ struct Pass<'p, 'r> {
     safe_until: usize,
     /// Names up to here were judged.
     names_until: usize,
+    /// And tables.
+    tables_until: usize,
     /// Tokens of a vendor up to here were judged.
     tried_until: usize,
     /// And what only looks random.
@@ -201,17 +206,41 @@ impl<'r> Pass<'_, 'r> {
         if hit.start < self.names_until {
             return;
         }
-        let (name_end, assigned) = assignment::at(self.text, hit.clone(), &mut self.clear);
+        let (name, assigned) = assignment::at(self.text, hit.clone(), &mut self.clear);
         if let Some(open) = &mut self.open
             && let Some(start) = assignment::open_quote(self.text, hit.clone())
         {
             open.at(start);
         }
-        self.names_until = name_end;
+        self.names_until = name.end;
+        if name.start >= self.tables_until {
+            self.table(&name);
+        }
         if let Some(assigned) = assigned {
             let (rule, is_hashed) = (assigned.promise.kind, assigned.promise.kind != "password");
             let (span, with_quotes) = (assigned.value, assigned.with_quotes);
             self.found.push(Found { rule, span, with_quotes, is_hashed, is_certain: false });
+        }
+    }
+
+    /// The values under a name that is in the header of a table.
+    fn table(&mut self, name: &Range<usize>) {
+        let (until, table) = table::at(self.text, name);
+        self.tables_until = until;
+        let Some(table) = table else { return };
+        if let (true, Some(open)) = (table.is_open, &mut self.open) {
+            open.header = Some(table.start);
+            table.open_row.into_iter().for_each(|row| open.at(row));
+        }
+        for value in table.values {
+            let (rule, is_hashed) = (value.promise.kind, value.promise.kind != "password");
+            self.found.push(Found {
+                rule,
+                with_quotes: value.span.clone(),
+                span: value.span,
+                is_hashed,
+                is_certain: false,
+            });
         }
     }
 

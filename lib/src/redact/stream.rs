@@ -1,7 +1,7 @@
 //! A text that arrives in pieces: what could still become a secret is held back.
 
 use super::scan::{MAX_CONTEXT_BYTES, Open};
-use super::{Engine, Redactor, Rules, Style, assignment, blocks, custom, digits};
+use super::{Engine, MORE_LOOKS, Redactor, Rules, Style, assignment, blocks, custom, digits};
 
 /// At most so much is held back, whatever could come, except for an open private key.
 pub(super) const MAX_HELD_BYTES: usize = 16 * 1024;
@@ -37,19 +37,20 @@ impl Stream {
     /// Adds a piece, and returns what can be let go.
     pub fn push(&mut self, redactor: &Redactor, piece: &str) -> String {
         self.text.push_str(piece);
-        let until = match &redactor.rules {
+        let (until, header) = match &redactor.rules {
             Rules::Table(engine, _) => engine.safe_until(&self.text, self.held),
             Rules::Code(rules) => {
                 let held = rules.iter().map(|rule| rule.held_back(&self.text[self.held..])).max();
-                self.text.len().saturating_sub(held.unwrap_or_default())
+                (self.text.len().saturating_sub(held.unwrap_or_default()), None)
             }
         };
-        self.release(redactor, self.text.floor_char_boundary(until).max(self.held))
+        self.release(redactor, self.text.floor_char_boundary(until).max(self.held), header)
     }
 
     /// Returns everything that is held back. More may follow: of a secret that is cut here, the rest is masked.
     pub fn finish(&mut self, redactor: &Redactor) -> String {
-        self.release(redactor, self.text.len())
+        let header = redactor.engine().and_then(|(engine, _)| engine.safe_until(&self.text, self.held).1);
+        self.release(redactor, self.text.len(), header)
     }
 
     /// How many bytes are held back.
@@ -57,7 +58,8 @@ impl Stream {
         self.text.len() - self.held
     }
 
-    fn release(&mut self, redactor: &Redactor, until: usize) -> String {
+    /// Lets everything go up to a place. The header of a table is kept for the rows that follow, as long as they are not too many.
+    fn release(&mut self, redactor: &Redactor, until: usize, header: Option<usize>) -> String {
         let part = &self.text[self.held..until];
         let out = match &redactor.rules {
             Rules::Table(engine, style) => engine.redact_part(&self.text, self.held, until, *style),
@@ -69,7 +71,8 @@ impl Stream {
             .find(char::is_whitespace)
             .map_or(keep, |at| if keep == 0 { 0 } else { keep + at });
         // The rest of a private key is known by its start.
-        let line = line.min(label_before(&self.text[..until]).unwrap_or(until));
+        let line = line.min(label_before(&self.text[..until]).map_or(until, |at| blocks::line_start(&self.text, at)));
+        let line = line.min(header.filter(|header| until.saturating_sub(*header) <= MAX_HELD_BYTES).unwrap_or(until));
         self.text.drain(..line);
         self.held = until - line;
         out
@@ -77,8 +80,8 @@ impl Stream {
 }
 
 impl Engine {
-    /// Up to where a text is safe to let go, from `held` on.
-    fn safe_until(&self, text: &str, held: usize) -> usize {
+    /// Up to where a text is safe to let go, from `held` on, and where the header starts that the next lines may belong to.
+    fn safe_until(&self, text: &str, held: usize) -> (usize, Option<usize>) {
         let mut found = Vec::new();
         let mut open = Open::default();
         self.find(text, &mut found, Some(&mut open));
@@ -109,8 +112,13 @@ impl Engine {
                 .min()
         };
         let limit = if self.has_open_key(text) { blocks::MAX_BLOCK_BYTES } else { MAX_HELD_BYTES };
-        let until = until.max(end.saturating_sub(limit)).max(held);
-        crossing(until).unwrap_or(until).max(held)
+        let mut until = until.max(end.saturating_sub(limit)).max(held);
+        // What is found may lie across another finding.
+        for _ in 0..MORE_LOOKS {
+            let Some(start) = crossing(until) else { break };
+            until = start;
+        }
+        (until.max(held), open.header)
     }
 
     fn has_open_key(&self, text: &str) -> bool {

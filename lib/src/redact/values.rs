@@ -33,18 +33,28 @@ pub(super) enum Written {
 /// A value of more characters is a text that has a secret in it, not a secret.
 pub(super) const MAX_VALUE_BYTES: usize = 4096;
 
-/// Texts that show where a secret goes.
+/// Words that show where a secret goes.
 #[rustfmt::skip]
 const STAND_INS: &[&str] = &[
     "example", "placeholder", "your-", "your_", "yourkey", "yourtoken", "yoursecret", "yourpassword", "your key",
     "changeme", "change-me", "change_me", "changeit", "redacted", "insert-", "insert_", "replace-", "replace_",
-    "replaceme", "-here", "_here", "xxxx", "xxx-", "xxx_", "****", "....", "dummy", "notasecret", "not-a-secret", "todo", "fixme",
+    "replaceme", "-here", "_here", "xxxx", "xxx-", "xxx_", "dummy", "notasecret", "not-a-secret", "todo", "fixme",
     "<your", "my-secret", "my_secret", "mysecret", "my-token", "my_token", "mytoken", "my-api-key", "my_api_key",
-    "myapikey", "my-password", "my_password", "mypassword", "some-", "some_", "•••", "………", "none-of",
+    "myapikey", "my-password", "my_password", "mypassword", "some-", "some_", "none-of",
 ];
 
 /// Where a secret is kept, not the secret.
-const REFERENCES: &[&str] = &["arn:", "vault:", "op://", "ref+", "ssm:", "env:", "keychain:", "secretref:"];
+const REFERENCES: &[&str] = &["arn:aws", "op://", "ref+"];
+
+/// The same, if what follows is a name or a path: a password may begin with `env:`.
+const NAMED_REFERENCES: &[&str] = &["arn:", "vault:", "ssm:", "env:", "keychain:", "secretref:"];
+
+/// What stands for another text, from its first sign to its last one.
+const TEMPLATES: &[(&str, &str)] =
+    &[("${{", "}}"), ("{{", "}}"), ("${", "}"), ("#{", "}"), ("%{", "}"), ("%(", ")s"), ("%(", ")"), ("$(", ")")];
+
+/// Signs for what is left out.
+const FILLS: &[&str] = &["***", "....", "•••", "………"];
 
 /// The stand-ins that are not part of a random token either.
 #[rustfmt::skip]
@@ -63,29 +73,97 @@ pub(super) fn is_placeholder(value: &str) -> bool {
     let is_variable = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let is_wrapped = (*first == b'<' && *last == b'>')
         || (*first == b'%' && *last == b'%' && bytes.len() > 2 && is_variable(&trimmed[1..trimmed.len() - 1]))
-        || trimmed.contains("{{")
-        || trimmed.contains("${")
         || (*first == b'%' && bytes.len() <= 3)
-        || trimmed.contains("#{")
-        || trimmed.contains("%(")
-        || trimmed.contains("%{")
+        || (*first == b'`' && (bytes.len() > 1 && *last == b'`' || trimmed.contains(' ')))
+        || (*first == b'{' && trimmed.contains('}'))
         || trimmed.ends_with("...")
         || trimmed.ends_with('…')
-        || REFERENCES.iter().any(|start| trimmed.starts_with(start))
-        || trimmed.split_once("$(").is_some_and(|(_, command)| command.contains(')'))
-        || trimmed.starts_with('`')
-        || trimmed.starts_with("***")
-        || trimmed.ends_with("***")
-        || (*first == b'{' && trimmed.contains('}'))
-        || trimmed.contains("%s")
         || trimmed.strip_prefix('$').is_some_and(|name| is_variable(name) && !is_no_variable(name))
         || trimmed.contains("[REDACTED");
     let is_marked = matches!(first, b'@' | b'!' | b':' | b'#' | b'?') && is_words(trimmed);
     is_wrapped
         || is_marked
         || has_one_character(bytes)
-        || STAND_IN.as_ref().is_some_and(|words| words.is_match(trimmed))
+        || is_reference(trimmed)
+        || is_template(trimmed)
+        || is_stand_in(trimmed)
         || is_series(bytes)
+}
+
+/// `arn:aws:…`, `env:DB_PASSWORD`, `vault:secret/data/db#password`.
+fn is_reference(value: &str) -> bool {
+    REFERENCES.iter().any(|start| value.starts_with(start))
+        || NAMED_REFERENCES
+            .iter()
+            .any(|start| value.strip_prefix(start).is_some_and(|rest| !has_odd_piece(rest)))
+}
+
+/// Whether a value is made of templates and fills, and what is between them is no secret: `${A}-${B}`, `%s:%s`, `sk-***`, but not
+/// `Gold%sun91X`.
+fn is_template(value: &str) -> bool {
+    let (mut rest, mut outside, mut has_template) = (value, String::new(), false);
+    while let Some(sign) = rest.chars().next() {
+        let length =
+            if matches!(sign, '$' | '{' | '#' | '%' | '*' | '.' | '•' | '…') { template_length(rest) } else { 0 };
+        has_template |= length > 0;
+        if length == 0 {
+            outside.push(sign);
+        }
+        rest = &rest[length.max(sign.len_utf8())..];
+    }
+    has_template && !has_odd_piece(&outside)
+}
+
+/// How long the template is that a text starts with; one that is not closed ends with the text, where white space cut it off.
+fn template_length(text: &str) -> usize {
+    let is_name = |byte: u8| byte.is_ascii_alphabetic() || matches!(byte, b'_' | b'.' | b':');
+    if let Some((open, close)) = TEMPLATES.iter().find(|(open, _)| text.starts_with(open)) {
+        let inside = &text[open.len()..];
+        return match inside.find(close) {
+            Some(end) => open.len() + end + close.len(),
+            None if inside.bytes().all(is_name) => text.len(),
+            None => 0,
+        };
+    }
+    if let Some(after) = ["%s", "%d", "%v"].iter().find_map(|format| text.strip_prefix(format)) {
+        return if after.starts_with(|c: char| c.is_ascii_alphanumeric()) { 0 } else { text.len() - after.len() };
+    }
+    let fill = FILLS.iter().find(|fill| text.starts_with(**fill)).and_then(|fill| fill.chars().next());
+    fill.map_or(0, |sign| text.len() - text.trim_start_matches(sign).len())
+}
+
+/// Whether there is something between separators that is no word: letters with digits or signs among them.
+fn has_odd_piece(value: &str) -> bool {
+    const LEAST: usize = 4;
+    let is_odd = |piece: &str| {
+        let has_letter = piece.bytes().any(|byte| byte.is_ascii_alphabetic());
+        let has_sign = piece.bytes().any(|byte| b"!^*~&$".contains(&byte));
+        piece.len() >= LEAST && has_letter && (has_digit(piece) || has_sign) && !is_word(piece)
+            || is_random_letters(piece)
+    };
+    value.split(|c: char| c.is_whitespace() || "/:.,-_=?@#()<>'\"|+;".contains(c)).any(is_odd)
+}
+
+/// Whether a stand-in is a word of its own in a value, or most of it: `Todorov91!x` has none.
+fn is_stand_in(value: &str) -> bool {
+    let Some(words) = STAND_IN.as_ref() else { return false };
+    let bytes = value.as_bytes();
+    let mut covered = 0;
+    for found in words.find_iter(value) {
+        covered += found.len();
+        if (is_word_edge(bytes, found.start()) && is_word_edge(bytes, found.end())) || covered * 2 >= value.len() {
+            return true;
+        }
+    }
+    value.contains("EXAMPLE")
+}
+
+/// Whether a word starts or ends here: not two letters beside each other, unless the second one is the capital of another word.
+fn is_word_edge(bytes: &[u8], at: usize) -> bool {
+    let (Some(before), Some(after)) = (at.checked_sub(1).map(|at| bytes[at]), bytes.get(at)) else { return true };
+    !before.is_ascii_alphabetic()
+        || !after.is_ascii_alphabetic()
+        || before.is_ascii_lowercase() && after.is_ascii_uppercase()
 }
 
 /// What nobody calls a variable, and so is a password after its `$`: a number first, or a digit between letters of both cases and no
@@ -118,7 +196,8 @@ pub(super) fn is_plausible(value: &str, strength: Strength, written: Written) ->
         }
         Strength::Key => {
             let is_mixed = has_digit(value) || value.len() >= 16 && is_random(value);
-            value.len() >= 8 && is_mixed && is_one_token(value) && !is_identifier(value) && !is_code(value)
+            let is_name = is_identifier(value) && !has_number_part(value);
+            value.len() >= 8 && is_mixed && is_one_token(value) && !is_name && !is_code(value)
         }
         Strength::Weak => {
             let least = if written == Written::Env { 8 } else { 10 };
@@ -126,7 +205,7 @@ pub(super) fn is_plausible(value: &str, strength: Strength, written: Written) ->
         }
     };
     // The dearest checks come last: most values are words or code.
-    fits && !is_hex_number(value) && !is_placeholder(value) && !is_example_token(value) && !is_path(value)
+    fits && !is_hex_number(value) && !is_placeholder(value) && !has_long_run(value.as_bytes()) && !is_path(value)
 }
 
 /// `0x100`, `0xce536359UL`
@@ -174,6 +253,7 @@ fn is_password(value: &str, written: Written) -> bool {
         Written::Bare => {
             value.len() >= 5 && (has_digit || has_symbol) && value.bytes().any(|byte| byte.is_ascii_alphabetic())
                 || (value.len() >= 8 && mixes_case && !is_camel(value))
+                || value.len() >= 6 && value.bytes().all(|byte| byte.is_ascii_digit())
                 || is_random_letters(value)
         }
         Written::Prose => {
@@ -316,9 +396,23 @@ fn is_identifier(value: &str) -> bool {
     all && (count < 4 || split_words(value).any(is_word))
 }
 
-/// An identifier with a word of forms or code in it: `step-2-form`, but not `needle-16-ocean`.
+/// An identifier with a word of forms or code in it: `step-2-form`, but not `needle-16-ocean`, nor `wrong-horse-17`, which is a
+/// password that people make up.
 fn is_known_identifier(value: &str) -> bool {
-    is_identifier(value) && split_words(value).any(is_word)
+    is_identifier(value) && split_words(value).any(is_word) && !is_words_and_number(value)
+}
+
+/// Whether an identifier that is no name of forms or code has a number of its own in it: `HBW-1287-akyj`, but not `checkout-2-form`.
+fn has_number_part(value: &str) -> bool {
+    let is_number = |part: &str| part.len() >= 2 && part.bytes().all(|byte| byte.is_ascii_digit());
+    value.split(['_', '-', '.']).any(is_number) && !value.contains([':', '/', '|']) && !is_known_identifier(value)
+}
+
+/// Words with joints between them and a number after them.
+fn is_words_and_number(value: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let ends_with_number = value.rsplit_once(['_', '-', '.']).is_some_and(|(_, part)| is_number(part));
+    ends_with_number && value.starts_with(|c: char| c.is_ascii_alphabetic()) && !value.contains([':', '/', '|'])
 }
 
 /// Whether letters are rather a word than random: vowels among them, and one case.
@@ -384,7 +478,7 @@ fn is_name_of_code(value: &str) -> bool {
 
 /// A name with an opening parenthesis or bracket after it: `getenv("X")`, `tokens[0]`.
 fn is_call(value: &str) -> bool {
-    let name = value.find(|c: char| !(c.is_ascii_alphanumeric() || "_.!?:".contains(c)));
+    let name = value.find(|c: char| !(c.is_ascii_alphanumeric() || "_.!?:$".contains(c)));
     name.is_some_and(|end| {
         end > 0
             && value[end..].starts_with(['(', '[', '{', '<'])
@@ -405,7 +499,7 @@ fn is_called_name(name: &str) -> bool {
             && (letters.len() > LONG_BYTES || is_pronounceable(letters))
     };
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-        && name.split(['_', '.', '!', '?', ':']).filter(|part| !part.is_empty()).all(is_part)
+        && name.split(['_', '.', '!', '?', ':', '$']).filter(|part| !part.is_empty()).all(is_part)
 }
 
 /// A letter or a digit right after the last bracket: `x(1)y` is no call.
@@ -436,12 +530,11 @@ fn is_url(value: &str) -> bool {
 /// A file's path: each part a name.
 fn is_path(value: &str) -> bool {
     let rooted = ["/", "./", "../", "~/", "C:\\", "file:"].iter().any(|root| value.starts_with(root));
-    rooted
-        && value
-            .split(['/', '\\'])
-            .skip(1)
-            .all(|part| part.len() <= 24 && !(part.len() >= 12 && is_random(part)))
-        || is_url(value) && !value.contains('@')
+    let parts = || value.split(['/', '\\']).skip(1).filter(|part| !part.is_empty());
+    let is_name = |part: &str| part.len() <= 24 && !(part.len() >= 12 && is_random(part));
+    // `/Kx92/zqW81`: short, and half of it is no name.
+    let odd = parts().filter(|part| has_digit(part) && has_odd_piece(part) && !is_identifier(part)).count();
+    rooted && parts().all(is_name) && odd * 2 < parts().count().max(1) || is_url(value) && !value.contains('@')
 }
 
 fn is_one_token(value: &str) -> bool {
@@ -502,10 +595,10 @@ fn has_long_run(bytes: &[u8]) -> bool {
     bytes.windows(6).any(|run| run.iter().all(|byte| *byte == run[0]) && !matches!(run[0], b'1'..=b'9'))
 }
 
-/// Each character the one after the last: `abcdefgh`, `0123456789`.
+/// Each character the one after the last: `abcdefgh`, `0123456789`. People do use `12345678` and `abcd1234`.
 fn is_series(bytes: &[u8]) -> bool {
-    let steps = bytes.windows(2).filter(|pair| pair[1] == pair[0].wrapping_add(1)).count();
-    bytes.len() >= 8 && steps * 5 >= (bytes.len() - 1) * 4 && !bytes.starts_with(b"12345")
+    let is_step = |pair: &[u8]| pair[1] == pair[0].wrapping_add(1);
+    bytes.len() >= 8 && bytes.windows(2).all(is_step) && !bytes.starts_with(b"12345")
 }
 
 /// An automaton of our own words: it always builds.

@@ -67,6 +67,14 @@ fn texts() -> impl Strategy<Value = String> {
             "secret",
             "SSN",
             "219-09-9998",
+            "user,password\n",
+            "a;token;b\n",
+            "| a | password |\n|---|---|\n",
+            "| x | ",
+            "(name, password) VALUES ('a', '",
+            "'), (",
+            "\\nuser,password\\n",
+            "12:00 app: ",
         ])
         .prop_map(str::to_owned),
         "\\PC{0,6}",
@@ -119,6 +127,7 @@ fn a_placeholder_that_ends_a_name_lets_nothing_more_be_found() {
     for text in [
         "sk_live_fc76AGjazbLF726dXFwgK5vc--Bearer \u{113d5}\u{468}Authorization: Bearer yAN66BjeEX6C7LGy4nWR.yAN66BjeEX6C7LGy4nWR",
         "curl -u mysql -pcurl -u ada:mTBCco4Avu9 https://x.org",
+        "y{sk-eyJ6vr9kh7R5kWH2TLpknVNN99ffPLbX46Ra.eyJ6vr9kh7R5kWH2TLpknVNN99ffPLbX46RaPBKFXLjEsuJ2ZxgKfNgHrTVYytiK6VBTGyCV7.6vr9kh7R5kWH2TLpknVNN99ffPLbX46RaPBKFXLjEsuDE89 3704 0044 0532 0130 00d2acf51cd96a5cfe0dd463c78d68034490a16d8f",
     ] {
         fuzzing::redaction_of(&redactor(), text);
     }

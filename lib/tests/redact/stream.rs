@@ -32,6 +32,53 @@ fn split_anywhere_is_the_whole() {
     }
 }
 
+/// Cut at every place, and letter by letter, a text is redacted like the whole.
+fn check_split(text: &str) {
+    let whole = redactor().text(text).text.into_owned();
+    for at in (0..=text.len()).filter(|at| text.is_char_boundary(*at)) {
+        assert_eq!(
+            streamed(&[&text[..at], &text[at..]]).0,
+            whole,
+            "cut at {at}: {:?} | {:?}",
+            &text[..at],
+            &text[at..]
+        );
+    }
+    let letters: Vec<String> = text.chars().map(String::from).collect();
+    let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+    assert_eq!(streamed(&letters).0, whole);
+}
+
+#[test]
+fn rows_of_a_table_are_judged_by_its_header_in_pieces_too() {
+    for text in [
+        "before\nuser,password,mail\nada,tide4x9!,a@x.org\nbob,kelp-27q%,b@x.org\nafter all, that is it\n",
+        "| user | password |\n|---|---|\n| ada | tide4x9! |\n| bob | kelp27q% |\n\nafter",
+        "INSERT INTO u (name, password) VALUES ('ada', 'tide4x9!'), ('bob', 'kelp27q%'); SELECT 1;",
+        "a,token\nno row\nand more text",
+    ] {
+        check_split(text);
+    }
+}
+
+#[test]
+fn a_header_far_before_a_row_is_forgotten() {
+    let rows: String = (0..600).map(|row| format!("user{row},tide{row}x9!,user{row}@example.org\n")).collect();
+    let text = format!("user,password,mail\n{rows}");
+    assert!(!redactor().text(&text).text.contains("x9!"));
+    let pieces: Vec<&str> = text.split_inclusive('\n').collect();
+    let (out, most) = streamed(&pieces);
+    assert!(!out.contains("tide99x9!") && most < 16 * 1024, "{most}");
+}
+
+#[test]
+fn a_key_in_a_log_is_the_same_in_pieces() {
+    let lines: String =
+        (1..4).map(|at| format!("12:00:0{at} app[1]: {}\n", fakes::signs(at, fakes::BASE64, 64))).collect();
+    let label = format!("{} KEY-----", "RSA PRIVATE");
+    check_split(&format!("start\n12:00:00 app[1]: -----BEGIN {label}\n{lines}12:00:09 app[1]: -----END {label}\nend"));
+}
+
 #[test]
 fn plain_text_flows_and_only_a_key_is_held_for_long() {
     let prose = "The tide comes in twice a day. ".repeat(2000);

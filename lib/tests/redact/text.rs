@@ -89,6 +89,45 @@ fn a_key_that_a_search_printed_is_masked() {
 }
 
 #[test]
+fn a_key_with_something_before_each_of_its_lines_is_masked() {
+    let lines: Vec<String> = (1..9).map(|seed| signs(seed, BASE64, 64)).collect();
+    let prefixes: [fn(usize) -> String; 6] = [
+        |at| format!("2026-01-11T22:00:{at:02}Z app[web.1]: "),
+        |at| format!("{}: ", at + 7),
+        |_| "> ".to_owned(),
+        |_| "+".to_owned(),
+        |_| "# ".to_owned(),
+        |at| format!("Jan 11 22:00:{at:02} host sshd[812]: \u{1b}[32m"),
+    ];
+    for prefix in prefixes {
+        let body: String = lines.iter().enumerate().map(|(at, line)| format!("{}{line}\n", prefix(at + 1))).collect();
+        let (begin, end) =
+            (format!("-----BEGIN {} KEY-----", "RSA PRIVATE"), format!("-----END {} KEY-----", "RSA PRIVATE"));
+        let text = format!("{}{begin}\n{body}{}{end}\nafter\n", prefix(0), prefix(9));
+        for text in [text.clone(), text.replace('\n', "\\n")] {
+            let redacted = redactor().text(&text).text.into_owned();
+            assert!(lines.iter().all(|line| !redacted.contains(&line[..12])), "{text}\n→ {redacted}");
+            assert!(redacted.contains("after"), "{redacted}");
+        }
+    }
+}
+
+#[test]
+fn every_row_of_a_table_is_masked() {
+    let redactor = redactor();
+    for text in [
+        "INSERT INTO users (name, password) VALUES ('ada', 'tide4x9!'), ('bob', 'kelp27q%');",
+        "username,password,email\nada,tide4x9!,ada@example.com\nbob,kelp27q%,bob@example.com\n",
+        "| user | password |\n|:--|--:|\n| ada | tide4x9! |\n| bob | `kelp27q%` |\n",
+    ] {
+        let redacted = redactor.text(text);
+        assert_eq!(redacted.findings.len(), 2, "{}", redacted.text);
+        assert!(redacted.text.contains("ada") && redacted.text.contains("bob"), "{}", redacted.text);
+        assert!(!redacted.text.contains("tide4x9!") && !redacted.text.contains("kelp27q%"), "{}", redacted.text);
+    }
+}
+
+#[test]
 fn the_same_secret_has_the_same_placeholder_and_what_can_be_guessed_has_no_hash() {
     let redactor = redactor();
     let token = format!("{}{}", "ghp_", signs(3, WORD, 36));
@@ -223,6 +262,15 @@ fn hostile_texts_take_linear_time() {
         "<",
         "[REDACTED:",
         "deepseek ",
+        "a,password\n",
+        "password,",
+        "(a,password) values ('",
+        "(password) values (('",
+        "|password|b|\n|--|--|\n",
+        "password\\n,",
+        "{{",
+        "password: '%(${{",
+        "12:00 -----BEGIN RSA PRIVATE KEY-----\n12:01 ",
     ];
     for piece in pieces {
         check_linear(

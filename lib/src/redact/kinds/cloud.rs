@@ -102,8 +102,8 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::loose(
         "azure-sas",
         &["sig="],
-        r"(?i:sig)=(?<secret>[A-Za-z0-9%+/]{40,}={0,2}(?:%3[dD])*)",
-        &["?sv=2024-01-01&se=2026-01-01&sig=<w43>%3D"],
+        r"(?i:sig)=(?<secret>[A-Za-z0-9%+/_-]{40,}={0,2}(?:%3[dD])*)",
+        &["?sv=2024-01-01&se=2026-01-01&sig=<w43>%3D", "?sv=2024-01-01&sig=<w20>_<w11>-<w10>%3D"],
         &["sig=abc", "sig=<sas>"],
     ),
     Kind::token(

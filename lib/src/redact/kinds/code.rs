@@ -248,4 +248,19 @@ pub(super) const KINDS: &[Kind] = &[
     ),
     Kind::token("trello-token", &["ATTA"], r"ATTA[0-9a-f]{64,80}", &["ATTA<h72>"], &["ATTACHMENT"]),
     Kind::token("canva-secret", &["cnvca"], r"cnvca[A-Za-z0-9_-]{40,60}", &["cnvca<_51>"], &["cnvca"]),
+    Kind::token("cursor-key", &["key_"], r"key_[0-9a-f]{64}", &["key_<h64>"], &["key_<h40>", "key_id"]),
+    Kind::token(
+        "intra42-secret",
+        &["s-s4t2ud-"],
+        r"s-s4t2(?:ud|af)-[0-9a-f]{64}",
+        &["s-s4t2ud-<h64>"],
+        &["s-s4t2ud-<h20>"],
+    ),
+    Kind::token(
+        "defined-networking-key",
+        &["dnkey-"],
+        r"dnkey-[A-Za-z0-9_=-]{26}-[A-Za-z0-9_=-]{52}",
+        &["dnkey-<u26>-<w52>"],
+        &["dnkey-<w20>"],
+    ),
 ];
