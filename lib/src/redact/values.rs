@@ -595,10 +595,12 @@ fn has_long_run(bytes: &[u8]) -> bool {
     bytes.windows(6).any(|run| run.iter().all(|byte| *byte == run[0]) && !matches!(run[0], b'1'..=b'9'))
 }
 
-/// Each character the one after the last: `abcdefgh`, `0123456789`. People do use `12345678` and `abcd1234`.
+/// Each character the one after the last: `abcdefgh`, `0123456789`, or all letters and digits. People do use `12345678` and `abcd1234`.
 fn is_series(bytes: &[u8]) -> bool {
-    let is_step = |pair: &[u8]| pair[1] == pair[0].wrapping_add(1);
-    bytes.len() >= 8 && bytes.windows(2).all(is_step) && !bytes.starts_with(b"12345")
+    const ALPHABET_BYTES: usize = 48;
+    let steps = bytes.windows(2).filter(|pair| pair[1] == pair[0].wrapping_add(1)).count();
+    let is_one = bytes.len() >= 8 && steps + 1 == bytes.len() && !bytes.starts_with(b"12345");
+    is_one || bytes.len() >= ALPHABET_BYTES && steps * 5 >= bytes.len() * 4
 }
 
 /// An automaton of our own words: it always builds.

@@ -910,7 +910,14 @@ pub(super) const KINDS: &[Kind] = &[
         by: By::Name,
         checks: &[],
         matches: &["_auth=<b40>", "GITHUB_PAT=<w40>", "auth: \"<h32>\"", "X-Auth: <w24>", "credentials=<w20>"],
-        spares: &["author: Ada Lovelace", "auth: true", "auth: none", "credentials: include", "otp: required"],
+        spares: &[
+            "UNRESERVED_PAT = r\"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._!-~\"",
+            "author: Ada Lovelace",
+            "auth: true",
+            "auth: none",
+            "credentials: include",
+            "otp: required",
+        ],
     },
     Kind { name: "masked-value", keywords: &[], by: By::Value, checks: &[], matches: &[], spares: &[] },
 ];
