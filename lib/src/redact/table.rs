@@ -43,12 +43,12 @@ struct Column {
     is_verb: bool,
 }
 
-/// The table whose header has a name that ends here. The number is where the line ends that was judged: no other name in it has to be.
+/// The table whose header has this name. The number is how far names were judged: none before it has to be judged again.
 pub(super) fn at(text: &str, name: &Range<usize>) -> (usize, Option<Table>) {
     let bytes = text.as_bytes();
     let after = name.end + bytes[name.end..].iter().take(MAX_COLUMNS).take_while(|byte| is_around_name(**byte)).count();
     match bytes.get(after) {
-        Some(b',') if is_list(bytes, name.start) => inserted(text, name),
+        Some(b',') if open_parenthesis(bytes, name.start).is_some() => inserted(text, name),
         Some(b')') => inserted(text, name),
         Some(b',' | b';' | b'\t' | b'|' | b'\r' | b'\n' | b'\\') | None => lines(text, name),
         Some(_) => (name.end, None),
@@ -58,11 +58,6 @@ pub(super) fn at(text: &str, name: &Range<usize>) -> (usize, Option<Table>) {
 /// What may be between a name and the end of its cell.
 fn is_around_name(byte: u8) -> bool {
     matches!(byte, b' ' | b'"' | b'\'' | b'`' | b'*' | b']')
-}
-
-/// Whether a parenthesis is open before a name.
-fn is_list(bytes: &[u8], at: usize) -> bool {
-    open_parenthesis(bytes, at).is_some()
 }
 
 /// The parenthesis before the names of columns.
@@ -113,6 +108,9 @@ fn inserted(text: &str, name: &Range<usize>) -> (usize, Option<Table>) {
     (table.end, Some(table))
 }
 
+/// Where a number or a call has its text.
+const NO_TEXT: Range<usize> = 0..0;
+
 /// The values in one pair of parentheses.
 struct Tuple {
     /// For each value the text in its quotes; nothing for numbers and calls.
@@ -124,7 +122,7 @@ struct Tuple {
 impl Tuple {
     fn read(bytes: &[u8], open: usize) -> Tuple {
         let limit = bytes.len().min(open + MAX_ROW_BYTES);
-        let mut tuple = Tuple { texts: vec![0..0], end: limit, is_closed: false };
+        let mut tuple = Tuple { texts: vec![NO_TEXT], end: limit, is_closed: false };
         let (mut at, mut depth) = (open + 1, 1);
         while at < limit && tuple.texts.len() <= MAX_COLUMNS {
             match bytes[at] {
@@ -137,7 +135,7 @@ impl Tuple {
                 }
                 b'(' => depth += 1,
                 b')' => depth -= 1,
-                b',' if depth == 1 => tuple.texts.push(0..0),
+                b',' if depth == 1 => tuple.texts.push(NO_TEXT),
                 _ => {}
             }
             at += 1;
