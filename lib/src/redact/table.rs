@@ -48,11 +48,24 @@ pub(super) fn at(text: &str, name: &Range<usize>) -> (usize, Option<Table>) {
     let bytes = text.as_bytes();
     let after = name.end + bytes[name.end..].iter().take(MAX_COLUMNS).take_while(|byte| is_around_name(**byte)).count();
     match bytes.get(after) {
+        Some(b'|') => lines(text, name),
+        // Most names are words of sentences and of code.
+        _ if !starts_cell(&bytes[..name.start]) => (name.end, None),
         Some(b',') if open_parenthesis(bytes, name.start).is_some() => inserted(text, name),
         Some(b')') => inserted(text, name),
-        Some(b',' | b';' | b'\t' | b'|' | b'\r' | b'\n' | b'\\') | None => lines(text, name),
+        Some(b',' | b';' | b'\t' | b'\r' | b'\n' | b'\\') | None => lines(text, name),
         Some(_) => (name.end, None),
     }
+}
+
+/// Whether a cell starts after this text, or after the quote and the spaces at its end.
+fn starts_cell(before: &[u8]) -> bool {
+    const MOST: usize = 8;
+    let length = before.iter().rev().take(MOST).take_while(|byte| is_around_name(**byte) || **byte == b'[').count();
+    let (before, around) = before.split_at(before.len() - length);
+    matches!(before.last(), None | Some(b'(' | b',' | b';' | b'|' | b'\t' | b'\n'))
+        || before.ends_with(b"\\n")
+        || around.contains(&b'"')
 }
 
 /// What may be between a name and the end of its cell.
@@ -79,8 +92,11 @@ fn inserted(text: &str, name: &Range<usize>) -> (usize, Option<Table>) {
     let close = name.end + rest.iter().take_while(|byte| is_in_list(**byte)).count();
     let values = skip_space(bytes, close + 1);
     let says_values = bytes.get(values..values + 6).is_some_and(|word| word.eq_ignore_ascii_case(b"values"));
+    if bytes.get(close) != Some(&b')') || !says_values {
+        return (close, None);
+    }
     let open = open_parenthesis(bytes, name.start).filter(|open| close - open <= MAX_HEADER_BYTES);
-    let (true, true, Some(open)) = (bytes.get(close) == Some(&b')'), says_values, open) else { return (close, None) };
+    let Some(open) = open else { return (close, None) };
     let columns = columns(text[open + 1..close].split(','));
     if columns.is_empty() {
         return (close, None);
