@@ -80,8 +80,16 @@ fn only_the_token_opens_it_and_only_if_it_is_allowed() {
         .to_owned();
     let (cookie, origin) = (format!("Cookie: {cookie}"), format!("Origin: http://127.0.0.1:{}", server.port));
     let wrong = "Authorization: Bearer wrong";
-    for headers in [&[][..], &[cookie.as_str()], &[&cookie, &origin], &[wrong]] {
-        assert_eq!(server.ask("POST", RECORDS, headers, line).status, 401, "{headers:?}");
+    let foreign = "Origin: http://evil.example";
+    let bearer = server.bearer();
+    for (headers, status) in [
+        (&[][..], 401),
+        (&[cookie.as_str()], 403),
+        (&[&cookie, &origin], 401),
+        (&[wrong], 401),
+        (&[&bearer, foreign], 403),
+    ] {
+        assert_eq!(server.ask("POST", RECORDS, headers, line).status, status, "{headers:?}");
     }
     assert_eq!(server.ask("POST", &format!("{RECORDS}?token={}", server.token), &[], line).status, 401);
     assert_eq!(server.ask("GET", RECORDS, &[&server.bearer()], "").status, 405);

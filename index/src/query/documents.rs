@@ -44,10 +44,42 @@ impl DocumentWords {
     ///
     /// The time is bounded by the number of words in the text times those in the term.
     pub(crate) fn occurrences<'w>(&'w self, term: &'w Term) -> impl Iterator<Item = Range<usize>> + 'w {
-        let in_parts = (0..self.parts.ends.len()).filter_map(|at| self.parts.find_at(at, term));
-        let wholes = if term.words.len() == 1 { self.wholes.ends.len() } else { 0 };
-        in_parts.chain((0..wholes).filter_map(|at| self.wholes.find_at(at, term)))
+        let in_parts = (0..self.parts.ends.len()).filter_map(|at| self.find_at(at, term));
+        let only = if let [only] = term.words.as_slice() { Some(only) } else { None };
+        in_parts.chain(only.into_iter().flat_map(|only| self.wholes.like(only, term.is_prefix)))
     }
+
+    /// The bytes of a term whose first word is this one. One of several words may be a whole camelCase run.
+    fn find_at(&self, first: usize, term: &Term) -> Option<Range<usize>> {
+        let (_, start) = self.parts.get(first)?;
+        let (mut at, mut end) = (first, start.end);
+        let last = term.words.len().checked_sub(1)?;
+        for (number, wanted) in term.words.iter().enumerate() {
+            let (word, span) = self.parts.get(at)?;
+            let is_open = term.is_prefix && number == last;
+            if is_like(word, wanted, is_open) {
+                (at, end) = (at + 1, span.end);
+            } else {
+                let run = self.run_at(span.start).filter(|_| last > 0)?;
+                let (whole, run) = self.wholes.get(run)?;
+                if !is_like(whole, wanted, is_open) {
+                    return None;
+                }
+                end = run.end;
+                at += self.parts.ends[at..].iter().take_while(|(_, span)| span.end <= end).count();
+            }
+        }
+        Some(start.start..end)
+    }
+
+    /// The camelCase run that starts here.
+    fn run_at(&self, start: usize) -> Option<usize> {
+        self.wholes.ends.binary_search_by_key(&start, |(_, span)| span.start).ok()
+    }
+}
+
+fn is_like(word: &str, wanted: &str, is_prefix: bool) -> bool {
+    if is_prefix { word.starts_with(wanted) } else { word == wanted }
 }
 
 impl WordList {
@@ -57,24 +89,13 @@ impl WordList {
         Some((self.folded.get(start..*end)?, span))
     }
 
-    /// The bytes of a term whose first word is this one. One of several words may be the parts of a camelCase run.
-    fn find_at(&self, first: usize, term: &Term) -> Option<Range<usize>> {
-        let (_, start) = self.get(first)?;
-        let (mut at, mut end) = (first, start.end);
-        let last = term.words.len().checked_sub(1)?;
-        for (number, wanted) in term.words.iter().enumerate() {
-            let mut rest = wanted.as_str();
-            loop {
-                let (word, span) = self.get(at)?;
-                let is_joined = rest.len() == wanted.len() || span.start == end;
-                (at, end) = (at + 1, span.end);
-                if is_joined && (word == rest || term.is_prefix && number == last && word.starts_with(rest)) {
-                    break;
-                }
-                rest = rest.strip_prefix(word).filter(|_| is_joined && last > 0)?;
-            }
-        }
-        Some(start.start..end)
+    /// The bytes of the words that are like this one.
+    fn like<'w>(&'w self, wanted: &'w str, is_prefix: bool) -> impl Iterator<Item = Range<usize>> + 'w {
+        let found = move |at: usize| {
+            let (word, span) = self.get(at)?;
+            is_like(word, wanted, is_prefix).then(|| span.clone())
+        };
+        (0..self.ends.len()).filter_map(found)
     }
 }
 
