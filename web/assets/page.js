@@ -38,11 +38,12 @@ document.addEventListener("DOMContentLoaded", () => {
     return isEnd ? list[list.length - 1] : list.find((one) => one.getBoundingClientRect().bottom > 120);
   }
 
+  // An address that somebody typed may be none of ours.
   function named(id) {
     try {
       return document.getElementById(decodeURIComponent(id));
     } catch {
-      return null; // Not an address of ours.
+      return null;
     }
   }
 
