@@ -33,9 +33,8 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   function inView() {
-    const list = messages();
     const isEnd = scrollY > 0 && scrollY + innerHeight > document.documentElement.scrollHeight - 8;
-    return isEnd ? list[list.length - 1] : list.find((one) => one.getBoundingClientRect().bottom > 120);
+    return isEnd ? messages().pop() : messages().find((one) => one.getBoundingClientRect().bottom > 120);
   }
 
   // An address that somebody typed may be none of ours.
