@@ -190,16 +190,7 @@ fn side_requests_get_canned_answers_and_are_listed() {
     for headers in [&[][..], &["x-api-key: wrong"], &["Authorization: Bearer "]] {
         assert_eq!(server.ask("POST", "/v1/messages", headers, "{}").status, 401, "{headers:?}");
     }
-    let cookie = server.ask("GET", &format!("/?token={}", server.token), &[], "").head;
-    let cookie = cookie
-        .lines()
-        .find_map(|line| line.strip_prefix("set-cookie: "))
-        .unwrap()
-        .split(';')
-        .next()
-        .unwrap()
-        .to_owned();
-    assert_eq!(server.ask("POST", "/v1/messages", &[&format!("Cookie: {cookie}")], "{}").status, 401);
+    assert_eq!(server.ask("POST", "/v1/messages", &[&server.cookie()], "{}").status, 401);
     let (_, printed) = server.stop();
     assert!(printed.contains("/v1/messages/count_tokens: beside the conversation"), "{printed}");
 }

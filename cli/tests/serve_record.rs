@@ -69,16 +69,7 @@ fn only_the_token_opens_it_and_only_if_it_is_allowed() {
     assert_eq!((refused.status, &refused.json()["error"]["kind"]), (403, &json!("forbidden")));
     drop(closed);
     let server = Server::start(&env, &["serve", "--allow-record"]);
-    let entered = server.ask("GET", &format!("/?token={}", server.token), &[], "").head;
-    let cookie = entered
-        .lines()
-        .find_map(|line| line.strip_prefix("set-cookie: "))
-        .unwrap()
-        .split(';')
-        .next()
-        .unwrap()
-        .to_owned();
-    let (cookie, origin) = (format!("Cookie: {cookie}"), format!("Origin: http://127.0.0.1:{}", server.port));
+    let (cookie, origin) = (server.cookie(), format!("Origin: http://127.0.0.1:{}", server.port));
     let wrong = "Authorization: Bearer wrong";
     let foreign = "Origin: http://evil.example";
     let bearer = server.bearer();

@@ -65,6 +65,13 @@ impl Server {
         self.ask("POST", path, &[&self.bearer()], body)
     }
 
+    /// The header with the cookie that a browser gets for the token.
+    pub(crate) fn cookie(&self) -> String {
+        let entered = self.ask("GET", &format!("/?token={}", self.token), &[], "").head;
+        let cookie = entered.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
+        format!("Cookie: {}", cookie.split(';').next().unwrap())
+    }
+
     pub(crate) fn bearer(&self) -> String {
         format!("Authorization: Bearer {}", self.token)
     }
