@@ -539,6 +539,26 @@ fn a_fork_leaves_behind_what_was_taken_back() {
     assert_eq!(bodies(&written.store.load(fresh).unwrap()), [user("one"), answer("two"), user("five")]);
 }
 
+/// The answer that became the summary is beside the conversation only as long as the compaction follows it.
+#[test]
+fn a_fork_can_end_before_any_compaction() {
+    let mut forks = 0;
+    for (dialect, path) in crate::support::logs_of("codex") {
+        let session = Session::open(&Source::file(dialect, &path), &crate::support::reading()).unwrap();
+        let records: Vec<_> = session.head().map(|head| session.branch(head).records).unwrap_or_default();
+        for (at, _) in records.iter().enumerate().filter(|(_, record)| record.kind() == Kind::Compaction) {
+            let Some(last) = at.checked_sub(1).map(|before| records[before]) else { continue };
+            let folder = tempfile::tempdir().unwrap();
+            let store = Store::open(dialect, folder.path(), host()).unwrap();
+            let forked = store.fork(&session, Fork { head: Some(&last.id()), id: None });
+            let forked = forked.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            assert_eq!(forked.records, at, "{}", path.display());
+            forks += 1;
+        }
+    }
+    assert!(forks > 3, "{forks}");
+}
+
 #[test]
 fn whatever_codex_wrote_is_forked_whole() {
     let mut forks = 0;

@@ -85,10 +85,15 @@ fn database(dialect: &dyn Dialect, case: &Path) -> PathBuf {
     path
 }
 
-/// A session that the case's own one begins in lies beside it, `<session id>.jsonl`.
+/// A session that the case's own one begins in lies beside it, `<session id>.jsonl`, or in files that have their agent's names.
 fn beside(dialect: &'static dyn Dialect, case: &Path, id: &str) -> Option<Source> {
     let path = case.join(format!("{id}.jsonl"));
-    path.is_file().then(|| Source::file(dialect, &path))
+    if path.is_file() {
+        return Some(Source::file(dialect, &path));
+    }
+    let logs = fs::read_dir(case).unwrap().map(|entry| entry.unwrap().path());
+    let segment = logs.into_iter().find(|path| dialect.segment_from_path(path).as_deref() == Some(id))?;
+    Source::file(dialect, &segment).neighbours().iter().find_map(|session| session.named(id))
 }
 
 fn cases(dialect: &'static dyn Dialect) -> Vec<(&'static dyn Dialect, PathBuf)> {

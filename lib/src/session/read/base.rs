@@ -50,9 +50,12 @@ pub(crate) fn inherit(session: &mut Session, origin: &BaseRef, reading: &ReadOpt
         return;
     };
     let dialect = base_session.source.dialect;
+    // The base may be the last of several files. What was undone in the earlier ones has the same numbers.
+    let earlier = 1..=base_session.source.earlier.len();
+    let is_undone = |entry: &Entry| earlier.contains(&usize::from(entry.place.file));
     let reaching = |mark: &Option<String>| {
         let mark = mark.as_deref()?;
-        base_session.skeleton.first_entry(|id| dialect.is_at_or_after(id, mark))
+        base_session.skeleton.first_entry(|entry, id| !is_undone(entry) && dialect.is_at_or_after(id, mark))
     };
     let (until, incomplete) = (reaching(&origin.until), origin.last.is_some() && reaching(&origin.last).is_none());
     if let Some(until) = until {
@@ -127,9 +130,9 @@ impl Skeleton {
         Some((self.ids.get(id), why))
     }
 
-    /// The first entry whose id matches.
-    fn first_entry(&self, fits: impl Fn(&str) -> bool) -> Option<usize> {
-        self.entries.iter().position(|entry| fits(self.ids.get(entry.id)))
+    /// The first entry that fits, by its id.
+    fn first_entry(&self, fits: impl Fn(&Entry, &str) -> bool) -> Option<usize> {
+        self.entries.iter().position(|entry| fits(entry, self.ids.get(entry.id)))
     }
 
     /// Removes this entry and all after it.

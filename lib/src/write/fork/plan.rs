@@ -58,15 +58,19 @@ pub(super) fn plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Result<Vec<
 /// Rewinds are not copied: what they undid is not copied either, so they would undo something else.
 pub(super) fn linear_plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Vec<(RecordRef<'s>, CopyAs)> {
     let on_branch: HashSet<usize> = branch.records.iter().map(|record| record.order()).collect();
-    let (mut plan, mut is_on_branch) = (Vec::new(), true);
+    let (mut plan, mut beside, mut is_on_branch) = (Vec::new(), Vec::new(), true);
     for record in session.records() {
         if record.is_side() {
-            plan.extend(is_on_branch.then_some((record, CopyAs::Side)));
+            beside.extend(is_on_branch.then_some((record, CopyAs::Side)));
         } else {
             is_on_branch = on_branch.contains(&record.order());
+            // The answer that became a summary is beside the conversation only where the summary follows.
+            beside.retain(|(record, _): &(RecordRef<'s>, CopyAs)| is_on_branch || !record.kind().is_dialogue());
+            plan.append(&mut beside);
             plan.extend((is_on_branch && record.kind() != Kind::Rewind).then_some((record, CopyAs::Link)));
         }
     }
+    plan.append(&mut beside);
     plan
 }
 
