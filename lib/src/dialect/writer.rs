@@ -27,6 +27,8 @@ pub struct Writer {
     pub takes_any_id: bool,
     /// Whether a record without a parent can follow others: then a conversation can go back to its start.
     pub can_restart: bool,
+    /// Whether the agent goes on from a record before a compaction that follows it in the file.
+    pub continues_before_compaction: bool,
     /// Whether its records have a field for the kind of user.
     pub has_user_type: bool,
     /// Whether it can store how people see a message ([`Content::display`]); otherwise what the agent sent is a prompt.
@@ -69,6 +71,7 @@ impl Writer {
             states_session_id: |_| true,
             takes_any_id: false,
             can_restart: false,
+            continues_before_compaction: true,
             has_user_type: false,
             stores_display: false,
             is_with_somebody: false,

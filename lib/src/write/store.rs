@@ -29,7 +29,7 @@ use crate::model::git;
 use crate::model::host::Host;
 use crate::model::json;
 use crate::model::project;
-use crate::model::record::{Kind, RecordId, SessionId, Title};
+use crate::model::record::{Body, Kind, RecordId, SessionId, Title};
 use crate::model::regular_file::{self, Links};
 use crate::redact::Redactor;
 use crate::session::blob;
@@ -592,8 +592,24 @@ impl Store {
         if self.writing.shape == Shape::Linear && Some(record) != session.head() {
             return Err(no_branches(name));
         }
+        if !self.writing.continues_before_compaction && is_before_a_cut(session, record)? {
+            let why = "this agent goes on after its last compaction, and would ignore what comes before it";
+            return Err(Error::CannotContinue { record: name.to_owned(), why });
+        }
         Ok(record)
     }
+}
+
+/// Whether a compaction follows a record in the file that is not one of its ancestors.
+fn is_before_a_cut(session: &Session, record: RecordRef<'_>) -> Result<bool> {
+    let later = session.records().filter(|later| later.kind() == Kind::Compaction && !later.is_sidechain());
+    for later in later.filter(|later| later.order() > record.order()) {
+        if matches!(later.body()?, Body::Compaction(compaction) if compaction.cuts) {
+            let branch = session.branch(record).records;
+            return Ok(!branch.iter().any(|on_branch| on_branch.order() == later.order()));
+        }
+    }
+    Ok(false)
 }
 
 /// Why a session without branches can be continued only from its last record.

@@ -8,13 +8,13 @@ use crate::support::place::{SESSION, beginning, writing};
 use crate::support::said::{result, results, title, user};
 use scrollback::dialect::{Adoption, Beginning, ClaudeCode};
 use scrollback::model::{
-    Approval, Body, Compaction, Content, DataPart, FilePart, Outcome, Part, ReasoningPart, RecordId, Restore, Rewind,
-    SessionId, Snapshot, SourceUrlPart, SteeringPart, TextPart, Thinking, TitleSource, Todo, ToolPart, ToolResult,
-    ToolState, Usage,
+    Approval, Body, Compaction, Content, DataPart, Error, FilePart, Outcome, Part, ReasoningPart, RecordId, Restore,
+    Rewind, SessionId, Snapshot, SourceUrlPart, SteeringPart, TextPart, Thinking, TitleSource, Todo, ToolPart,
+    ToolResult, ToolState, Usage,
 };
-use scrollback::session::Session;
+use scrollback::session::{Session, Source};
 use scrollback::view::history::View;
-use scrollback::write::Delta;
+use scrollback::write::{Delta, Store};
 use serde_json::{Map, Value, json};
 
 fn pen() -> Pen {
@@ -442,6 +442,25 @@ fn a_step_back_counts_at_once_and_the_next_record_goes_on_from_there() {
     assert_eq!((pen.head(), pen.bodies().len(), pen.lost().as_str()), (next, 2, ""));
     let on = pen.say(Body::Assistant(Content { parts: vec![Part::text("2")], ..model() }));
     assert_eq!((pen.head(), pen.session().heads().len()), (on, 3));
+}
+
+/// Claude Code starts at the last boundary of the file, whichever head is named.
+#[test]
+fn nothing_goes_on_from_before_a_compaction() {
+    let log = crate::support::corpus().join("claude-code/compaction-twice/session.jsonl");
+    let session = Session::open(&Source::file(&ClaudeCode, &log), &crate::support::reading()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&ClaudeCode, folder.path(), crate::support::place::host()).unwrap();
+    let boundaries: Vec<usize> = session
+        .records()
+        .filter(|record| matches!(record.body().unwrap(), Body::Compaction(compaction) if compaction.cuts))
+        .map(|record| record.order())
+        .collect();
+    let last = *boundaries.last().unwrap();
+    for record in session.records().filter(|record| !record.is_side()) {
+        let is_refused = matches!(store.check_place(&session, &record.id()), Err(Error::CannotContinue { .. }));
+        assert_eq!(is_refused, record.order() < last, "{}", record.id());
+    }
 }
 
 /// A stream is written block by block; what it cost comes last, in a line of the same answer.

@@ -260,6 +260,19 @@ fn what_claude_code_keeps_or_mentions_is_sent_where_the_agent_sends_it() {
     let sent = crate::support::sent(&compacted, View::OpenAi);
     let texts: Vec<&str> = sent.iter().map(|message| message["content"].as_str().unwrap()).collect();
     assert_eq!(texts, ["One?", "Two.", "They counted on.", "Five?", "Six."]);
+    let sent = crate::support::sent(&read("compaction-from-here-after-another"), View::OpenAi);
+    let texts: Vec<&str> = sent.iter().map(|message| message["content"].as_str().unwrap()).collect();
+    assert_eq!(
+        texts,
+        [
+            "They counted to two.",
+            "Two.",
+            "<local-command-stdout>Compacted</local-command-stdout>",
+            "They counted on.",
+            "Five?",
+            "Six."
+        ]
+    );
     let sent = crate::support::sent(&read("mentioned-picture"), View::Anthropic);
     let types: Vec<&str> =
         sent[0]["content"].as_array().unwrap().iter().map(|block| block["type"].as_str().unwrap()).collect();

@@ -39,11 +39,17 @@ pub(in crate::dialect) fn display(text: &str) -> Option<Display> {
             Display::Shell { text: inside("bash-input")?.to_owned(), output: String::new(), exit_code: None }
         }
         "bash-stdout" | "bash-stderr" => {
+            let printed = |tag: &str| without_entities(&printed(tag));
             Display::Output { text: printed("bash-stdout"), errors: printed("bash-stderr") }
         }
         "task-notification" => Display::Notification { text: printed("summary") },
         _ => return None,
     })
+}
+
+/// The output of a command, in which the agent escapes what could be a tag.
+fn without_entities(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 }
 
 /// Whether a text is a command that the agent expands to a prompt: its tags are in another order than a local command's.
@@ -96,6 +102,7 @@ mod tests {
             Some(Display::Shell { text: "ls".to_owned(), output: String::new(), exit_code: None }),
         );
         check("<bash-stdout>a\nb</bash-stdout><bash-stderr></bash-stderr>", output("a\nb", ""));
+        check("<bash-stdout>&lt;b&gt; &amp;amp; c</bash-stdout><bash-stderr></bash-stderr>", output("<b> &amp; c", ""));
         check("<bash-stdout></bash-stdout><bash-stderr>oops</bash-stderr>", output("", "oops"));
         check("<local-command-stdout></local-command-stdout>", output("", ""));
         check("<local-command-stdout>Set to \u{1b}[1mlow\u{1b}[22m</local-command-stdout>", output("Set to low", ""));

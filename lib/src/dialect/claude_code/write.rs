@@ -20,6 +20,7 @@ use crate::model::record::{Body, Kind, RecordId, Rewind, Snapshot, Title, TitleS
 use crate::model::time;
 
 pub(super) static WRITER: Writer = Writer {
+    continues_before_compaction: false,
     has_user_type: true,
     stores_display: true,
     adopt: Some(adopt),

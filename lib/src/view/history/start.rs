@@ -9,8 +9,6 @@
 //!               or first the preserved records, then the summary
 //! ```
 
-use std::collections::BTreeSet;
-
 use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -18,8 +16,7 @@ use super::draft::TurnDrafts;
 use super::{History, Note, Turn, resume, window};
 use crate::model::error::Result;
 use crate::model::issue::IssueKind;
-use crate::model::record::{Body, Compaction, Kind, RecordId};
-use crate::session::tree::NodeIx;
+use crate::model::record::{Body, Compaction, Kind};
 use crate::session::tree::skeleton::KeyRole;
 use crate::session::{Branch, RecordRef, Session};
 
@@ -85,7 +82,7 @@ fn sent<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut TurnDrafts<'
     let records = &branch.records;
     let Some((at, compaction)) = last_cut(records, drafts)? else { return Ok(records.clone()) };
     let (before, after) = (&records[..at], &records[at + 1..]);
-    let mut preserved = preserved(session, &compaction, before);
+    let mut preserved = preserved(session, &compaction, before)?;
     if compaction.preserved_first {
         take_all(std::mem::take(&mut preserved).into_iter(), drafts)?;
     }
@@ -155,26 +152,36 @@ fn last_cut(records: &[RecordRef<'_>], drafts: &mut TurnDrafts<'_>) -> Result<Op
     Ok(None)
 }
 
-/// The records that the model still sees as they are, in the order of the branch.
-fn preserved<'s>(session: &'s Session, compaction: &Compaction, before: &[RecordRef<'s>]) -> Vec<RecordRef<'s>> {
-    let ids: HashSet<&str> = compaction.preserved.iter().map(|id| id.as_str()).collect();
-    let named = |record: &RecordRef<'s>| ids.contains(&*record.id()) && record.kind() != Kind::Compaction;
-    let mut found = before.iter().enumerate().filter(|(_, record)| named(record)).map(|(at, _)| at);
+/// The records that the model still sees as they are: in the order in which they are named, or from the first to the last.
+fn preserved<'s>(
+    session: &'s Session,
+    compaction: &Compaction,
+    before: &[RecordRef<'s>],
+) -> Result<Vec<RecordRef<'s>>> {
     if compaction.preserves_between {
-        let (first, last) = (found.next(), found.next_back());
-        let Some(first) = first else { return Vec::new() };
-        let between = &before[first..=last.unwrap_or(first)];
-        return between.iter().copied().filter(|record| record.kind() != Kind::Compaction).collect();
+        let ids: HashSet<&str> = compaction.preserved.iter().map(|id| id.as_str()).collect();
+        let named = |record: &RecordRef<'s>| ids.contains(&*record.id()) && record.kind() != Kind::Compaction;
+        let Some(first) = before.iter().position(named) else { return Ok(Vec::new()) };
+        let last = before.iter().rposition(named).unwrap_or(first);
+        let between = before[first..=last].iter().copied();
+        return Ok(between.filter(|record| record.kind() != Kind::Compaction).collect());
     }
-    let mut records: Vec<RecordRef<'s>> = found.map(|at| before[at]).collect();
-    let on_branch: HashSet<usize> = before.iter().map(|record| record.order()).collect();
+    let on_branch: HashMap<_, RecordRef<'s>> = before.iter().map(|record| (record.id(), *record)).collect();
     // A preserved record may be on another branch than the cut.
-    let named = |id: &RecordId| session.skeleton.ids.find(id.as_str()).and_then(|id| session.derived.tree.named(id));
-    let elsewhere: BTreeSet<NodeIx> = compaction.preserved.iter().filter_map(named).collect();
-    let elsewhere = elsewhere.into_iter().map(|node| session.at(node));
-    records
-        .extend(elsewhere.filter(|record| !on_branch.contains(&record.order()) && record.kind() != Kind::Compaction));
-    records
+    let elsewhere = |id: &str| {
+        let node = session.skeleton.ids.find(id).and_then(|id| session.derived.tree.named(id))?;
+        Some(session.at(node))
+    };
+    let (mut records, mut known) = (Vec::new(), HashSet::new());
+    for id in &compaction.preserved {
+        let named = on_branch.get(id.as_str()).copied().or_else(|| elsewhere(id.as_str()));
+        let Some(record) = named.filter(|record| known.insert(record.order())) else { continue };
+        // The summary of an earlier compaction may be preserved, too; the place of its cut says nothing.
+        if !matches!(record.body()?, Body::Compaction(earlier) if earlier.cuts) {
+            records.push(record);
+        }
+    }
+    Ok(records)
 }
 
 /// What the model sees of the compaction itself.
