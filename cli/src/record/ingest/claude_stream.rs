@@ -28,6 +28,9 @@ const NOTICES: [&str; 8] = [
     "auth_status",
 ];
 
+/// The model of what the agent itself says, such as an error of the API.
+const OWN_MODEL: &str = "<synthetic>";
+
 /// Fields of every line of a session.
 const SESSION_FIELDS: [&str; 2] = ["session_id", "uuid"];
 
@@ -40,6 +43,8 @@ pub(super) struct Stream {
     turn_usage: Usage,
     /// Blocks whose text came before them; the last may still be open.
     partial: VecDeque<Partial>,
+    /// What the agent said itself. If the turn failed, it is the error that the result repeats, and no answer of the model.
+    own_words: Option<String>,
     /// The state before the last line.
     before: Before,
 }
@@ -56,6 +61,7 @@ struct Before {
     message: Option<String>,
     usage: Option<Usage>,
     turn_usage: Usage,
+    own_words: Option<String>,
     /// How many partial blocks there were.
     count: usize,
     /// The length of the last one's text, and whether it was open.
@@ -71,6 +77,7 @@ impl Stream {
             message: self.message.clone(),
             usage: self.usage,
             turn_usage: self.turn_usage,
+            own_words: self.own_words.clone(),
             count: self.partial.len(),
             last: self.partial.back().map(|last| (last.text.len(), last.is_open)),
             removed: VecDeque::new(),
@@ -79,7 +86,7 @@ impl Stream {
 
     /// Undoes the last line.
     pub(super) fn undo(&mut self) {
-        let Before { message, usage, turn_usage, count, last, removed } = std::mem::take(&mut self.before);
+        let Before { message, usage, turn_usage, own_words, count, last, removed } = std::mem::take(&mut self.before);
         let after = std::mem::replace(&mut self.partial, removed);
         self.partial.extend(after);
         self.partial.truncate(count);
@@ -87,7 +94,7 @@ impl Stream {
             partial.text.truncate(length);
             partial.is_open = is_open;
         }
-        (self.message, self.usage, self.turn_usage) = (message, usage, turn_usage);
+        (self.message, self.usage, self.turn_usage, self.own_words) = (message, usage, turn_usage, own_words);
         self.begin_line();
     }
 
@@ -102,6 +109,9 @@ impl Stream {
         if line.get("parent_tool_use_id").is_some_and(Value::is_string) {
             parsed.notes.push("Messages of sub-agents are not recorded.".to_owned());
             return Ok(());
+        }
+        if KINDS.contains(&kind.as_str()) && kind != "result" {
+            self.tell_own_words(parsed);
         }
         match kind.as_str() {
             "assistant" => self.answer(line, parsed)?,
@@ -127,6 +137,15 @@ impl Stream {
         let Body::Assistant(content) = body(&line) else {
             return Err(Refused::because("assistant: message is missing"));
         };
+        if message.get("model").and_then(Value::as_str) == Some(OWN_MODEL) {
+            let texts =
+                content.parts.iter().map(|part| if let Part::Text(text) = part { Some(&*text.text) } else { None });
+            if let Some(texts) = texts.collect::<Option<Vec<&str>>>().filter(|_| content.error.is_none()) {
+                self.finish(parsed);
+                self.own_words = Some(texts.join("\n"));
+                return Ok(());
+            }
+        }
         let id = message.get("id").and_then(Value::as_str);
         self.continue_message(id, content.model.clone(), parsed);
         // Each block repeats the token counts of the message so far.
@@ -260,9 +279,12 @@ impl Stream {
         }
         self.finish(parsed);
         self.turn_usage = Usage::default();
-        if fields.flag(&["is_error"])? == Some(true) {
+        let (failed, told) = (fields.flag(&["is_error"])? == Some(true), fields.text(&["result", "error"])?);
+        self.own_words.take_if(|own| failed && told.as_ref() == Some(own));
+        self.tell_own_words(parsed);
+        if failed {
             let kind = fields.text(&["subtype"])?.filter(|kind| kind != "success");
-            let text = fields.text(&["result", "error"])?.unwrap_or_else(|| "The turn failed.".to_owned());
+            let text = told.unwrap_or_else(|| "The turn failed.".to_owned());
             let error = Some(kind.unwrap_or_else(|| "error".to_owned()));
             parsed.body(Body::System(Content { error, ..Content::from(text) }));
         }
@@ -302,7 +324,16 @@ impl Stream {
 
     /// Ends the stream, complete or not.
     pub(super) fn end(&mut self, parsed: &mut Parsed) {
+        self.tell_own_words(parsed);
         self.finish(parsed);
+    }
+
+    /// Records what the agent said itself as an answer: nobody says that it is an error.
+    fn tell_own_words(&mut self, parsed: &mut Parsed) {
+        if let Some(text) = self.own_words.take() {
+            parsed.push(Op::Delta(Delta::Part(Part::text(text))));
+            parsed.push(Op::EndStep(None));
+        }
     }
 
     fn finish(&mut self, parsed: &mut Parsed) {

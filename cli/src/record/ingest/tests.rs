@@ -362,6 +362,25 @@ fn the_stream_of_claude_code() {
 }
 
 #[test]
+fn what_claude_code_says_of_a_failed_turn_is_no_answer() {
+    insta::assert_snapshot!(check(r#"
+        {"type": "user", "session_id": "s", "message": {"role": "user", "content": "One"}}
+        {"type": "assistant", "session_id": "s", "message": {"id": "m1", "role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": "API Error: 400 bad"}], "usage": {"input_tokens": 0, "output_tokens": 0}}}
+        {"type": "result", "subtype": "success", "is_error": true, "session_id": "s", "result": "API Error: 400 bad", "usage": {"input_tokens": 0, "output_tokens": 0}}
+        {"type": "user", "session_id": "s", "message": {"role": "user", "content": "/cost"}}
+        {"type": "assistant", "session_id": "s", "message": {"id": "m2", "role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": "Total cost: 0"}]}}
+        {"type": "result", "subtype": "success", "is_error": false, "session_id": "s", "result": "Total cost: 0"}
+        {"type": "assistant", "session_id": "s", "message": {"id": "m3", "role": "assistant", "model": "<synthetic>", "content": [{"type": "text", "text": "Cut off"}]}}
+    "#), @r#"
+    user: One
+    system: API Error: 400 bad error error
+    user: /cost
+    assistant: Total cost: 0
+    assistant: Cut off
+    "#);
+}
+
+#[test]
 fn whole_messages() {
     insta::assert_snapshot!(check(r#"
         {"id": "u", "role": "user", "parts": [{"type": "text", "text": "Why?"}], "metadata": {"sender": "ada"}}
