@@ -47,7 +47,7 @@ pub(super) fn find(text: &str, mut found: impl FnMut(Number, Range<usize>)) {
     let mut dense_until = 0;
     while at < bytes.len() {
         if at >= dense_until {
-            if bytes.get(at..at + WINDOW_BYTES).is_some_and(|window| count_digits(window) < MIN_DIGITS) {
+            if bytes[at..].first_chunk().is_some_and(|window| count_digits(window) < MIN_DIGITS) {
                 at += WINDOW_BYTES / 2;
                 continue;
             }
@@ -70,7 +70,7 @@ pub(super) fn find(text: &str, mut found: impl FnMut(Number, Range<usize>)) {
     }
 }
 
-fn count_digits(window: &[u8]) -> u8 {
+fn count_digits(window: &[u8; WINDOW_BYTES]) -> u8 {
     window.iter().fold(0, |count, byte| count + u8::from(byte.is_ascii_digit()))
 }
 

@@ -34,15 +34,21 @@ impl Shape {
     fn find(&self, text: &str, mut found: impl FnMut(Range<usize>)) {
         let bytes = text.as_bytes();
         let seconds = bytes.get(self.distance..).unwrap_or_default();
-        for (at, (first, second)) in bytes.chunks(BLOCK_BYTES).zip(seconds.chunks(BLOCK_BYTES)).enumerate() {
-            let are_signs = |(first, second): (&u8, &u8)| (*first == self.sign) & (*second == self.sign);
-            // Without a branch for each byte, this takes no time.
-            if !first.iter().zip(second).fold(false, |found, pair| found | are_signs(pair)) {
-                continue;
-            }
+        let are_signs = |(first, second): (&u8, &u8)| (*first == self.sign) & (*second == self.sign);
+        let mut look = |start: usize, first: &[u8], second: &[u8]| {
             let pairs = first.iter().zip(second).enumerate().filter(|(_, pair)| are_signs(*pair));
-            pairs.filter_map(|(offset, _)| (self.token)(text, at * BLOCK_BYTES + offset)).for_each(&mut found);
+            pairs.filter_map(|(offset, _)| (self.token)(text, start + offset)).for_each(&mut found);
+        };
+        // Blocks of a known size and no branch for each byte: then the processor compares many at a time.
+        let (blocks, _) = bytes.as_chunks::<BLOCK_BYTES>();
+        let (second_blocks, rest) = seconds.as_chunks::<BLOCK_BYTES>();
+        for (at, (first, second)) in blocks.iter().zip(second_blocks).enumerate() {
+            if first.iter().zip(second).fold(false, |found, pair| found | are_signs(pair)) {
+                look(at * BLOCK_BYTES, first, second);
+            }
         }
+        let start = seconds.len() - rest.len();
+        look(start, &bytes[start..], rest);
     }
 }
 
