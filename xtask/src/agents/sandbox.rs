@@ -33,7 +33,12 @@ impl<'b> Sandbox<'b> {
         let place = bench.scratch.join(agent.name).join(name);
         let (home, cwd) = (place.join("home"), place.join("w"));
         fs::create_dir_all(&cwd)?;
-        fs::create_dir_all(&home)?;
+        fs::create_dir_all(home.join(agent.store))?;
+        if agent.name == "codex" {
+            // A session that we write names the provider of these settings; Codex resumes it only with that one.
+            let settings = format!("model_provider = \"{}\"\n", super::PROVIDER);
+            fs::write(home.join(agent.store).join("config.toml"), settings)?;
+        }
         Ok(Sandbox { bench, agent, place, home, cwd, ids: Vec::new() })
     }
 
