@@ -228,21 +228,15 @@ impl Archive {
         if sessions.iter().all(|(row, _)| listing::is_known_whole(row)) {
             return Vec::new();
         }
-        let known = self.known();
         let partial: Vec<_> = sessions.iter_mut().filter(|(row, _)| !listing::is_known_whole(row)).collect();
         let affordable = listing::affordable(&partial.iter().map(|(row, _)| &**row).collect::<Vec<_>>());
         let affordable: HashSet<usize> = affordable.into_iter().collect();
-        let (mut read_whole, mut searched) = (Vec::new(), Vec::new());
-        for (at, session) in partial.into_iter().enumerate() {
-            let is_searched = known.get(&Place::of(&session.1)).is_some_and(|known| known.depth >= Depth::Windows);
-            match affordable.contains(&at) {
-                true => read_whole.push(session),
-                false if is_searched => {}
-                false => searched.push(session),
-            }
-        }
-        let mut unreadable = self.read_whole(read_whole);
-        unreadable.extend(self.search_titles(searched));
+        let affordable = partial
+            .into_iter()
+            .enumerate()
+            .filter(|(at, _)| affordable.contains(at))
+            .map(|(_, session)| session);
+        let unreadable = self.read_whole(affordable.collect());
         sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
         unreadable
     }
@@ -259,18 +253,6 @@ impl Archive {
                 listing::replace(row, *read);
             }
         }
-        unreadable
-    }
-
-    /// Searches sessions that are not read whole for their titles.
-    fn search_titles(&mut self, mut sessions: Vec<&mut (Box<SessionRow>, Source)>) -> Vec<ReadError> {
-        let (mask, now) = (self.places.mask.as_ref(), self.now);
-        let search = |(row, source): &mut (Box<SessionRow>, Source)| {
-            listing::search_title(row, source, &ReadOptions { mask, ..ReadOptions::plain(now) })
-        };
-        let unreadable = sessions.par_iter_mut().filter_map(|session| search(session).err()).collect();
-        let read: Vec<(Box<SessionRow>, Source)> = sessions.into_iter().map(|session| session.clone()).collect();
-        self.learn(&read, Depth::Windows);
         unreadable
     }
 

@@ -16,8 +16,6 @@ use xxhash_rust::xxh3::xxh3_64;
 pub enum Depth {
     /// What the two ends of its file show.
     Ends = 0,
-    /// The title too, if it is further from the end.
-    Windows = 1,
     /// All that a list shows.
     Whole = 2,
     /// Its words too; of a long tool output only the beginning.
@@ -30,7 +28,6 @@ impl From<listing::Depth> for Depth {
     fn from(depth: listing::Depth) -> Depth {
         match depth {
             listing::Depth::Ends => Depth::Ends,
-            listing::Depth::Windows => Depth::Windows,
             listing::Depth::Whole => Depth::Whole,
         }
     }
@@ -38,7 +35,7 @@ impl From<listing::Depth> for Depth {
 
 impl Depth {
     pub(crate) fn from_number(number: i64) -> Option<Depth> {
-        let all = [Depth::Ends, Depth::Windows, Depth::Whole, Depth::Text, Depth::Everything];
+        let all = [Depth::Ends, Depth::Whole, Depth::Text, Depth::Everything];
         all.into_iter().find(|depth| *depth as i64 == number)
     }
 }

@@ -9,7 +9,7 @@ use scrollback::model::Sdk;
 use scrollback::session::{Bridge, ReadOptions, Source};
 use scrollback::view::Conversation;
 use scrollback::view::find::SessionName;
-use scrollback::view::listing::{self, Depth};
+use scrollback::view::listing::Depth;
 use scrollback::view::stream::{Begin, Follower, Following, Growing, Wake, Watch, WatchBy};
 
 use crate::args::Global;
@@ -193,9 +193,7 @@ fn follow_all(printer: &mut Printer, args: &TailArgs, global: &Global, ctx: &mut
     let found = scope::found(global, ctx, Depth::Ends)?;
     (following.project, following.sidechains) = (found.project, args.sidechains);
     match found.rows.into_iter().find(|(row, _)| row.parent_session.is_none()) {
-        Some((mut row, source)) => {
-            let reading = ReadOptions { mask: ctx.mask.as_ref(), ..ReadOptions::plain(ctx.now) };
-            listing::search_title(&mut row, &source, &reading)?;
+        Some((row, source)) => {
             ctx.note(&format!("Following {} ({}); press Ctrl-C to stop.", row.title, row.id))?;
             following.follow(source, Begin::Last(args.last(ctx)));
         }

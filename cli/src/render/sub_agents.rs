@@ -43,7 +43,7 @@ impl SubAgents {
             let is_child =
                 |source: &&Source| source.path.iter().rev().skip(1).any(|folder| folder == self.parent.as_str());
             let children = self.sources().iter().filter(is_child).take(MAX_OPENED);
-            let row = |child| listing::row(child, &ReadOptions::plain(self.now), Depth::Windows).ok();
+            let row = |child| listing::row(child, &ReadOptions::plain(self.now), Depth::Ends).ok();
             let calls = children.filter_map(row).filter_map(|row| Some((row.parent_call?, row.id.0)));
             calls.collect()
         });

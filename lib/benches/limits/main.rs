@@ -63,7 +63,7 @@ fn main() {
         walked + read_by_list.iter().map(|spans| spans.read(&mut buffer)).sum::<u64>()
     });
     measure("ours: list from windows", || {
-        sources.iter().map(|source| row(source, &reading, Depth::Windows).unwrap().size_bytes).sum::<u64>()
+        sources.iter().map(|source| row(source, &reading, Depth::Ends).unwrap().size_bytes).sum::<u64>()
     });
     let limit = measure("limit: token totals", || tokens::at_best(&paths));
     let ours = measure("ours: token totals", || tokens::ours(&sources, &reading));
@@ -133,10 +133,10 @@ struct Spans {
     end: u64,
 }
 
-/// What a list of every session reads, known in advance: all of a session, or its first window and what is searched for a title.
+/// What a list of every session reads, known in advance: all of a session, or its first window and what is before its end.
 fn spans_of_list(home: &Path) -> Vec<Spans> {
     const WINDOW: u64 = 8 * 1024;
-    const SEARCHED: u64 = 1024 * 1024;
+    const NEAR_END: u64 = 64 * 1024;
     let home = Home { cwd: home.to_path_buf(), dir: home.to_path_buf(), vars: Default::default() };
     let places = Places { home, store: None, dialect: None, mask: None };
     let sources = places.sources().into_iter().filter_map(Result::ok).collect();
@@ -145,13 +145,11 @@ fn spans_of_list(home: &Path) -> Vec<Spans> {
     let (mut listed, aside): (Vec<_>, Vec<_>) =
         listing.sessions.into_iter().partition(|(row, _)| row.parent_session.is_none());
     places.complete(&mut listed, jiff::Timestamp::MAX);
-    let spans = |searched: u64| {
-        move |(row, source): (Box<SessionRow>, Source)| match row.record_count {
-            Some(_) => Spans { path: source.path, begin: row.size_bytes, end: 0 },
-            None => Spans { path: source.path, begin: WINDOW, end: searched.min(row.size_bytes) },
-        }
+    let spans = |(row, source): (Box<SessionRow>, Source)| match row.record_count {
+        Some(_) => Spans { path: source.path, begin: row.size_bytes, end: 0 },
+        None => Spans { path: source.path, begin: WINDOW, end: NEAR_END.min(row.size_bytes) },
     };
-    listed.into_iter().map(spans(SEARCHED)).chain(aside.into_iter().map(spans(WINDOW))).collect()
+    listed.into_iter().chain(aside).map(spans).collect()
 }
 
 impl Spans {

@@ -41,7 +41,7 @@ impl Session {
             return self.described(&project::of);
         }
         let mask = self.mask.as_ref().map(Mask::redactor);
-        listing::row(&self.source, &ReadOptions { mask, ..ReadOptions::plain(self.tail.now) }, Depth::Windows)
+        listing::row(&self.source, &ReadOptions { mask, ..ReadOptions::plain(self.tail.now) }, Depth::Ends)
     }
 
     /// Describes the part that was read as if it were the whole session.

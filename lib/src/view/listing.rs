@@ -28,16 +28,11 @@ pub const WHOLE_SESSION_BYTES: u64 = 4 * 1024 * 1024;
 /// How much a list reads whole in all: a tenth of a second's work, and the work of weeks for most people.
 pub const WHOLE_LIST_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Agents that repeat the title do so at least this often: most titles are found here.
-pub(crate) const NEAR_TITLE_BYTES: u64 = 64 * 1024;
-
 /// How much of each file to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Its two ends, as far as they show whose session it is and when it was used. A title that was given long ago is missing.
+    /// Its two ends, as far as they show whose session it is and when it was used. A title that is not near the end is missing.
     Ends,
-    /// Its two ends, and what is before the end for the title.
-    Windows,
     /// All of it.
     Whole,
 }
@@ -51,13 +46,7 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
     let Some(ends) = FileEnds::open(source, reading)?.filter(|ends| ends.size_bytes > WHOLE_BYTES) else {
         return whole();
     };
-    let mut row = from_ends(&ends, source, reading)?;
-    if depth == Depth::Windows
-        && let Some(title) = last_title(&ends, source)?
-    {
-        entitle_from_end(&mut row, &shown(&title, reading));
-    }
-    Ok(row)
+    from_ends(&ends, source, reading)
 }
 
 /// A title as it may be shown.
@@ -91,27 +80,11 @@ fn from_ends(ends: &FileEnds<'_>, source: &Source, reading: &ReadOptions<'_>) ->
         }
     }
     row.summaries.extend(end.summaries());
-    end.title().into_iter().for_each(|title| entitle_from_end(&mut row, &shown(title, reading)));
+    let marked = source.dialect.traits().title_mark.map_or(Ok(None), |mark| ends.last_title(mark))?;
+    for title in end.title().into_iter().chain(&marked) {
+        entitle_from_end(&mut row, &shown(title, reading));
+    }
     Ok(row)
-}
-
-/// Searches a session that was not read whole for its title.
-pub fn search_title(row: &mut SessionRow, source: &Source, reading: &ReadOptions<'_>) -> Result<()> {
-    if is_known_whole(row) || source.dialect.traits().title_mark.is_none() {
-        return Ok(());
-    }
-    if let Some(ends) = FileEnds::open(source, reading)?
-        && let Some(title) = last_title(&ends, source)?
-    {
-        entitle_from_end(row, &shown(&title, reading));
-    }
-    Ok(())
-}
-
-/// The last title near the end of a file, where the agent writes titles into its log.
-fn last_title(ends: &FileEnds<'_>, source: &Source) -> Result<Option<Title>> {
-    let Some(mark) = source.dialect.traits().title_mark else { return Ok(None) };
-    ends.last_title(mark, [NEAR_TITLE_BYTES, WINDOW_LIMIT_BYTES])
 }
 
 /// Gives a session the title near its end, unless the one that it has counts more.

@@ -139,7 +139,7 @@ fn sessions_are_found_where_the_agent_keeps_them() {
         let home = Home { dir: dir.path().to_path_buf(), cwd: dir.path().to_path_buf(), vars };
         let places =
             Places { home: home.clone(), store: store.map(Path::to_path_buf), dialect: Some(&ClaudeCode), mask: None };
-        let row = |source: &Source| listing::row(source, &crate::support::reading(), Depth::Windows).unwrap();
+        let row = |source: &Source| listing::row(source, &crate::support::reading(), Depth::Ends).unwrap();
         let rows = places.sources().into_iter().map(|source| row(&source.unwrap()));
         rows.map(|row| format!("{} {}", row.id, row.project.unwrap())).collect::<Vec<_>>()
     };

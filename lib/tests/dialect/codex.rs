@@ -70,7 +70,7 @@ fn a_session_is_found_in_every_place_and_named_by_its_file() {
     assert!(found.iter().all(|source| source.name() == id));
     let store = Some(dir.path().join("codex"));
     assert_eq!(Places { home: home.clone(), store, dialect: Some(codex()), mask: None }.sources().len(), places.len());
-    let row = listing::row(&found[0], &reading(), Depth::Windows).unwrap();
+    let row = listing::row(&found[0], &reading(), Depth::Ends).unwrap();
     assert_eq!((row.id.as_str(), row.dialect.as_str(), row.project.as_deref()), (id, "codex", Some("/x")));
 }
 

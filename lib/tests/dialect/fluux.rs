@@ -31,7 +31,7 @@ fn read(lines: &[&str]) -> Session {
 
 fn rows(places: &Places) -> Vec<SessionRow> {
     let sources = places.sources().into_iter().map(Result::unwrap);
-    sources.map(|source| listing::row(&source, &reading(), Depth::Windows).unwrap()).collect()
+    sources.map(|source| listing::row(&source, &reading(), Depth::Ends).unwrap()).collect()
 }
 
 fn put(store: &Path, name: &str, lines: &[&str]) {

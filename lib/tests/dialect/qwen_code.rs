@@ -166,7 +166,7 @@ fn a_title_is_found_where_the_agent_writes_it_again() {
     let log: String = (0..20).map(said).chain([title]).chain((21..40).map(said)).collect();
     let path = dir.path().join("s.jsonl");
     std::fs::write(&path, log).unwrap();
-    let row = listing::row(&Source::file(&QwenCode, &path), &crate::support::reading(), Depth::Windows).unwrap();
+    let row = listing::row(&Source::file(&QwenCode, &path), &crate::support::reading(), Depth::Ends).unwrap();
     assert_eq!(row.title, "Tides");
 }
 
@@ -214,7 +214,7 @@ fn sessions_are_found_where_the_agent_keeps_them() {
         let home = Home { dir: dir.path().to_path_buf(), cwd: dir.path().to_path_buf(), vars };
         let places =
             Places { home: home.clone(), store: store.map(Path::to_path_buf), dialect: Some(&QwenCode), mask: None };
-        let row = |source: &Source| listing::row(source, &crate::support::reading(), Depth::Windows).unwrap();
+        let row = |source: &Source| listing::row(source, &crate::support::reading(), Depth::Ends).unwrap();
         let rows = places.sources().into_iter().map(|source| row(&source.unwrap()));
         rows.map(|row| format!("{} {}", row.id, row.project.unwrap())).collect::<Vec<_>>()
     };

@@ -34,7 +34,7 @@ fn write(store: &Path, path: &str, text: &str) {
 
 fn rows(places: &Places) -> Vec<(String, String, Option<String>)> {
     let sources = places.sources().into_iter().map(Result::unwrap);
-    let rows = sources.map(|source| listing::row(&source, &reading(), Depth::Windows).unwrap());
+    let rows = sources.map(|source| listing::row(&source, &reading(), Depth::Ends).unwrap());
     rows.map(|row| (row.dialect.to_owned(), row.id.as_str().to_owned(), row.project)).collect()
 }
 

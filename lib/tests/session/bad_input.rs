@@ -106,7 +106,7 @@ fn prompt(dialect: &str, session: &str) -> String {
 fn walk(home: &Path, dialect: &'static dyn Dialect) -> Vec<String> {
     let home = Home { dir: home.to_path_buf(), cwd: home.to_path_buf(), vars: Default::default() };
     let found = Places { home: home.clone(), store: None, dialect: Some(dialect), mask: None }.sources();
-    let row = |source: Source| match listing::row(&source, &reading(), Depth::Windows) {
+    let row = |source: Source| match listing::row(&source, &reading(), Depth::Ends) {
         Ok(row) => row.id.to_string(),
         Err(error) => format!("error: {error}"),
     };

@@ -69,7 +69,7 @@ fn source(dialect: &str, path: &Path) -> Source {
 fn issues(dialect: &'static str, log: PathBuf, what: &str) -> Vec<Issue> {
     in_time(what, move || {
         let source = source(dialect, &log);
-        let row = listing::row(&source, &reading(), Depth::Windows).unwrap();
+        let row = listing::row(&source, &reading(), Depth::Ends).unwrap();
         assert_eq!(row.title, "One?", "{}", log.display());
         listing::row(&source, &reading(), Depth::Whole).unwrap();
         Session::open_page(&source, &reading(), Page { messages: 1, before: None }).unwrap();
@@ -189,7 +189,7 @@ fn a_hostile_file_in_the_place_of_a_log_hides_no_other_session() {
                 let dialect = dialect::named(dialect).unwrap();
                 let layouts = dialect.layouts_in(&store).into_iter().map(|layout| (dialect, layout));
                 let found = Source::walk_all(&layouts.collect::<Vec<_>>());
-                let row = |source: Source| listing::row(&source, &reading(), Depth::Windows);
+                let row = |source: Source| listing::row(&source, &reading(), Depth::Ends);
                 let rows = found.into_iter().filter_map(|source| source.and_then(row).ok());
                 rows.map(|row| row.title).collect::<Vec<_>>()
             });

@@ -358,7 +358,7 @@ fn an_end_of_nothing_but_sidechains_is_no_conversation() {
     let source = Source::file(native(), &path);
     let tail = Session::open_page(&source, &reading(), Page { messages: 1, before: None }).unwrap();
     assert_eq!(tail.head().unwrap().id(), "q");
-    let row = listing::row(&source, &reading(), Depth::Windows).unwrap();
+    let row = listing::row(&source, &reading(), Depth::Ends).unwrap();
     assert_eq!(row.head.unwrap().as_str(), "q");
 }
 
@@ -406,7 +406,7 @@ proptest! {
             file.set_modified(modified).unwrap();
             let source = Source::file(native(), &path);
             let row = |depth| listing::row(&source, &reading(), depth).unwrap();
-            (row(Depth::Whole), row(Depth::Windows))
+            (row(Depth::Whole), row(Depth::Ends))
         };
         let (whole, windows) = rows(-9000);
         prop_assert_eq!(whole.updated, newest);

@@ -163,7 +163,7 @@ fn a_scope_selects_by_project_and_time() {
     let ids = |scope: Scope| {
         let places = home.places();
         let sources = places.sources().into_iter().map(Result::unwrap).collect();
-        let listing = places.describe(sources, home.now(), Depth::Windows, &|| {});
+        let listing = places.describe(sources, home.now(), Depth::Ends, &|| {});
         let selected = scope.select(listing.sessions, Path::new("/gone/tide/deep"));
         (selected.sessions.into_iter().map(|(row, _)| row.id.0).collect::<Vec<_>>(), selected.hidden)
     };
@@ -176,12 +176,12 @@ fn a_scope_selects_by_project_and_time() {
 }
 
 #[test]
-fn a_list_is_completed_with_counts_of_most_sessions_and_titles_of_all() {
+fn a_list_is_completed_with_what_is_in_the_middle_of_most_sessions() {
     let home = TestHome::new();
     let folder = home.dir.path().join("home/.claude/projects/-gone");
     fs::create_dir_all(&folder).unwrap();
     // So many prompts, and a title between them.
-    let write = |id: &str, prompts: usize| {
+    let write = |id: &str, prompts: usize, title_at: usize| {
         let prompt = |at: usize| {
             let parent = at.checked_sub(1).map_or("null".to_owned(), |before| format!("\"u{before}\""));
             let text = "and the tide goes out ".repeat(200);
@@ -191,12 +191,12 @@ fn a_list_is_completed_with_counts_of_most_sessions_and_titles_of_all() {
         };
         let title = format!(r#"{{"type":"custom-title","customTitle":"The tide","sessionId":"{id}"}}"#);
         let mut lines: Vec<String> = (0..prompts).map(prompt).collect();
-        // Neither end of the file shows it.
-        lines.insert(20.max(prompts.saturating_sub(100)), title);
+        lines.insert(title_at, title);
         fs::write(folder.join(format!("{id}.jsonl")), lines.join("\n") + "\n").unwrap();
     };
-    write("most", 40);
-    write("large", 1000);
+    // Prompts have 4 KiB: both ends are larger than what is read first, and the end of one has the title.
+    write("most", 40, 20);
+    write("large", 1000, 990);
     let places = home.places();
     let sources = places.sources().into_iter().map(Result::unwrap).collect();
     let mut sessions = places.describe(sources, home.now(), Depth::Ends, &|| {}).sessions;
@@ -205,7 +205,7 @@ fn a_list_is_completed_with_counts_of_most_sessions_and_titles_of_all() {
         rows.collect::<Vec<_>>()
     };
     let [most, large] = ["most", "large"].map(str::to_owned);
-    assert_eq!(told(&sessions), [(large.clone(), false, None), (most.clone(), false, None)]);
+    assert_eq!(told(&sessions), [(large.clone(), true, None), (most.clone(), false, None)]);
     assert!(places.complete(&mut sessions, home.now()).is_empty());
     assert_eq!(told(&sessions), [(large, true, None), (most, true, Some(40))]);
 }

@@ -178,8 +178,8 @@ impl Session {
     }
 }
 
-/// How much is searched for a title at a time.
-const SEARCH_BLOCK_BYTES: usize = 64 * 1024;
+/// How much before the end of a file is read at once. Agents that repeat a title do so at least this often.
+pub(crate) const NEAR_END_BYTES: u64 = 64 * 1024;
 
 /// How many lines that look like titles are parsed: a conversation can be about them.
 const TITLE_LINES: usize = 32;
@@ -202,8 +202,8 @@ pub(crate) struct FileEnds<'a> {
     source: &'a Source,
     reading: &'a ReadOptions<'a>,
     file: OpenFile,
-    /// A title is searched for in every file, and found in few: until then it is not needed.
     sidecar: OnceCell<SidecarRead>,
+    near_end: OnceCell<Vec<u8>>,
     pub(crate) size_bytes: u64,
 }
 
@@ -215,7 +215,7 @@ impl<'a> FileEnds<'a> {
         }
         let Some(file) = open_file(&source.path)?.shared().filter(|file| !file.is_database) else { return Ok(None) };
         let size_bytes = file.len()?;
-        Ok(Some(FileEnds { source, reading, file, sidecar: OnceCell::new(), size_bytes }))
+        Ok(Some(FileEnds { source, reading, file, sidecar: OnceCell::new(), near_end: OnceCell::new(), size_bytes }))
     }
 
     /// Reads the lines that end in the first `window` bytes.
@@ -228,48 +228,18 @@ impl<'a> FileEnds<'a> {
 
     /// Reads the lines that begin in the last `window` bytes.
     pub(crate) fn end(&self, window: u64) -> Result<Session> {
-        let (bytes, from) = self.lines(window, self.size_bytes)?;
+        let (bytes, from) = self.last_lines(window)?;
         Ok(self.session(bytes, from))
     }
 
-    /// The last title in the last bytes, by a text that is in every line with one: in the smallest of `windows` that has any.
-    pub(crate) fn last_title(&self, mark: &str, windows: [u64; 2]) -> Result<Option<Title>> {
-        let mut until = self.size_bytes;
-        let mut searched = self.size_bytes;
-        for window in windows {
-            let start = self.size_bytes.saturating_sub(window);
-            if !self.contains(mark, start, searched)? {
-                searched = start;
-                continue;
-            }
-            let (bytes, from) = self.lines(window, until)?;
-            let title = self.last_title_of(&lines_with(&bytes, mark), from);
-            if title.is_some() {
-                return Ok(title);
-            }
-            // A line that is only partly in this window belongs to the next one.
-            (until, searched) = (from, from);
+    /// The last title near the end, by a text that is in every line with one.
+    pub(crate) fn last_title(&self, mark: &str) -> Result<Option<Title>> {
+        // Nearly all files have none: look before lines are split.
+        if memchr::memmem::find(self.near_end()?.0, mark.as_bytes()).is_none() {
+            return Ok(None);
         }
-        Ok(None)
-    }
-
-    /// Whether a text begins in these bytes. They are read in blocks of one buffer, which stays in a core's own cache: nearly all
-    /// files have no title, and new memory for each costs more than reading them.
-    fn contains(&self, text: &str, from: u64, until: u64) -> Result<bool> {
-        let finder = memchr::memmem::Finder::new(text);
-        let mut block = vec![0; SEARCH_BLOCK_BYTES + text.len()];
-        let mut end = until;
-        while end > from {
-            let start = end.saturating_sub(SEARCH_BLOCK_BYTES as u64).max(from);
-            // The text may begin here and end in the block that was searched before.
-            let stop = (end + text.len() as u64 - 1).min(self.size_bytes).max(end);
-            let read = self.file.fill(start, &mut block[..(stop - start) as usize])?;
-            if finder.find(&block[..read]).is_some() {
-                return Ok(true);
-            }
-            end = start;
-        }
-        Ok(false)
+        let (bytes, from) = self.last_lines(NEAR_END_BYTES)?;
+        Ok(self.last_title_of(&lines_with(&bytes, mark), from))
     }
 
     /// The last title in some lines. One that a person gave wins.
@@ -287,16 +257,33 @@ impl<'a> FileEnds<'a> {
         best
     }
 
-    /// The lines that begin in the last `window` bytes and before `until`, which is the start of a line; and where they begin.
-    fn lines(&self, window: u64, until: u64) -> Result<(Vec<u8>, u64)> {
+    /// The lines that begin in the last `window` bytes, and where they begin.
+    fn last_lines(&self, window: u64) -> Result<(Vec<u8>, u64)> {
         let start = self.size_bytes.saturating_sub(window);
         // One byte earlier: if it is an LF, the window begins with a whole line.
         let from = start.saturating_sub(1);
         let mut bytes = Vec::new();
-        self.file.load(from, until.saturating_sub(from), &mut bytes)?;
+        if window <= NEAR_END_BYTES {
+            let (near_end, begin) = self.near_end()?;
+            // The file may have been cut since its size was asked for.
+            bytes.extend_from_slice(near_end.get((from - begin) as usize..).unwrap_or_default());
+        } else {
+            self.file.load(from, self.size_bytes - from, &mut bytes)?;
+        }
         let skipped = if start == 0 { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
         bytes.drain(..skipped);
         Ok((bytes, from + skipped as u64))
+    }
+
+    /// The last [`NEAR_END_BYTES`] with the byte before them, and where they begin: the end and the title are found there.
+    fn near_end(&self) -> Result<(&[u8], u64)> {
+        let begin = self.size_bytes.saturating_sub(NEAR_END_BYTES + 1);
+        if self.near_end.get().is_none() {
+            let mut bytes = Vec::new();
+            self.file.load(begin, self.size_bytes - begin, &mut bytes)?;
+            _ = self.near_end.set(bytes);
+        }
+        Ok((self.near_end.get().map_or(&[], Vec::as_slice), begin))
     }
 
     fn session(&self, bytes: Vec<u8>, offset: u64) -> Session {

@@ -167,19 +167,21 @@ impl Places {
     }
 
     /// Completes descriptions that were made of [`Depth::Ends`]: reads the newest sessions whole, as far as
-    /// [`listing::WHOLE_SESSION_BYTES`] and [`listing::WHOLE_LIST_BYTES`] allow, and searches the others for their titles.
-    /// Those that cannot be read keep their descriptions. They are in the order of a list again.
+    /// [`listing::WHOLE_SESSION_BYTES`] and [`listing::WHOLE_LIST_BYTES`] allow. Those that cannot be read keep their
+    /// descriptions. They are in the order of a list again.
     pub fn complete(&self, sessions: &mut [(Box<SessionRow>, Source)], now: Timestamp) -> Vec<Error> {
         let affordable = listing::affordable(&sessions.iter().map(|(row, _)| &**row).collect::<Vec<_>>());
         let affordable: HashSet<usize> = affordable.into_iter().collect();
         let projects = Projects::default();
-        let complete = |(at, (row, source)): (usize, &mut (Box<SessionRow>, Source))| match affordable.contains(&at) {
-            true => self.row(source, &projects, now, Depth::Whole).map(|whole| listing::replace(row, whole)),
-            false => {
-                listing::search_title(row, source, &ReadOptions { mask: self.mask.as_ref(), ..ReadOptions::plain(now) })
-            }
+        let complete = |(_, (row, source)): (usize, &mut (Box<SessionRow>, Source))| {
+            self.row(source, &projects, now, Depth::Whole).map(|whole| listing::replace(row, whole))
         };
-        let unreadable = sessions.par_iter_mut().enumerate().map(complete).filter_map(Result::err).collect();
+        let unreadable = sessions
+            .par_iter_mut()
+            .enumerate()
+            .filter(|(at, _)| affordable.contains(at))
+            .filter_map(|session| complete(session).err())
+            .collect();
         sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
         unreadable
     }

@@ -8,13 +8,12 @@ use super::lines::Piece;
 use super::log::{Log, Mode};
 use crate::model::error::Result;
 use crate::model::record::{Body, Title, TitleSource};
-use crate::session::read::open::ReadOptions;
+use crate::session::read::open::{NEAR_END_BYTES, ReadOptions};
 use crate::session::read::source::Source;
-use crate::view::listing::NEAR_TITLE_BYTES;
 
-/// A title further back than this is written again. It is half of what a list searches first, so that one usual record more does not
+/// A title further back than this is written again. It is half of what a list searches, so that one usual record more does not
 /// move the title out of there.
-const REPEAT_AFTER_BYTES: u64 = NEAR_TITLE_BYTES / 2;
+const REPEAT_AFTER_BYTES: u64 = NEAR_END_BYTES / 2;
 
 impl Log {
     /// Writes the title again if much was written since. A failure is not one of the caller's record: the title is in the file, and

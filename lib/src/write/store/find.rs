@@ -113,7 +113,7 @@ impl Store {
         let reading = ReadOptions::plain((self.host.now)());
         let mut rows = Vec::new();
         for source in self.sources() {
-            match source.and_then(|source| Ok((listing::row(&source, &reading, Depth::Windows)?, source))) {
+            match source.and_then(|source| Ok((listing::row(&source, &reading, Depth::Ends)?, source))) {
                 Ok((row, source)) => rows.push((source, row)),
                 Err(error) => errors.push(error),
             }

@@ -133,7 +133,7 @@ fn a_model_at_both_ends_of_a_long_log_is_listed_once() {
     let log = [said("a"), said("b"), said("x").repeat(2_000), said("b"), said("c"), said("a")].concat();
     let store = Store::new();
     let source = Source::file(native(), &store.log("s", log.as_bytes()));
-    let row = listing::row(&source, &reading(), Depth::Windows).unwrap();
+    let row = listing::row(&source, &reading(), Depth::Ends).unwrap();
     assert_eq!(row.models, ["a", "b", "x", "c"]);
 }
 
@@ -148,7 +148,7 @@ fn an_archive_is_read_as_its_content() {
             session.records().next_back().unwrap().raw().unwrap()[0],
             lines(200).split_off(lines(199).len())[..].trim_ascii()
         );
-        let listed = listing::row(&Source::file(native(), &log), &reading(), Depth::Windows).unwrap();
+        let listed = listing::row(&Source::file(native(), &log), &reading(), Depth::Ends).unwrap();
         assert_eq!(listed.head.unwrap().as_str(), "r199");
         // Archives are appended to like logs.
         let rest = lines(210).split_off(lines(200).len());
