@@ -104,7 +104,8 @@ pub(crate) fn rows(text: &str, most: usize, look: &Look) -> String {
         return text.to_owned();
     }
     let (shown, hidden) = rows.split_at(most);
-    shown.concat() + &more(hidden.len(), hidden.iter().map(|row| row.len()).sum(), look)
+    // Our own colours are no part of what is hidden.
+    shown.concat() + &more(hidden.len(), hidden.iter().map(|row| sgr::strip(row).len()).sum(), look)
 }
 
 /// What is hidden, and how to see it.

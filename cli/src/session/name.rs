@@ -81,6 +81,9 @@ impl From<NameError> for Failure {
                 "use @ for the newest session of this project, @~1 for the one before it, codex:@ for an agent's"
                     .to_owned(),
             ),
+            NameError::TooFew { count: 1.., hidden: 0, .. } => {
+                (FailureKind::NotFound, "run `scrollback list` to see them".to_owned())
+            }
             NameError::TooFew { hidden: 0, .. } => {
                 (FailureKind::NotFound, "run `scrollback --demo list` to see the bundled demo sessions".to_owned())
             }
