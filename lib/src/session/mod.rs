@@ -220,7 +220,7 @@ impl Session {
 
     /// How a branch ends.
     pub fn state(&self, branch: &Branch<'_>) -> State {
-        if !branch.gaps.is_empty() {
+        if !branch.gaps.is_empty() || self.derived.tree.unfollowed_base.is_some() {
             return State::Degraded;
         }
         match branch::end(&self.derived.keys, &branch.records) {

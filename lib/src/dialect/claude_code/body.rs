@@ -93,8 +93,8 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
     if content.parts.is_empty() {
         content.parts.extend(part::mentioned_picture(&attachment));
     }
-    if attachment.text("type").as_deref() == Some("file") && content.display.is_none() {
-        content.display = part::read_file(&attachment).map(|text| Display::Notification { text });
+    if content.display.is_none() {
+        content.display = part::attachment_notice(&attachment).map(|text| Display::Notification { text });
     }
     if let Some(raw) = fields.raw("attachment").filter(|_| content.parts.is_empty()) {
         content.parts = prompt.map(|prompt| part::content_from(prompt, &ToolRun::default()).parts).unwrap_or_default();

@@ -78,8 +78,19 @@ fn part(block: &RawObject<'_>, raw: &RawValue) -> Part {
     }
 }
 
-/// What the agent shows of a file that it read along with a prompt, `@README.md`, or after a compaction.
-pub(super) fn read_file(attachment: &RawObject<'_>) -> Option<String> {
+/// What the agent shows of an attachment: a file that it read along with a prompt, `@README.md`, or after a compaction; a task.
+pub(super) fn attachment_notice(attachment: &RawObject<'_>) -> Option<String> {
+    match attachment.text("type").as_deref()? {
+        "file" | "already_read_file" => read_file(attachment),
+        "task_status" => {
+            let (task, status) = (attachment.string("description")?, attachment.string("status")?);
+            Some(format!("Task \"{task}\" {status} in background"))
+        }
+        _ => None,
+    }
+}
+
+fn read_file(attachment: &RawObject<'_>) -> Option<String> {
     let name = attachment.string("displayPath").or_else(|| attachment.string("filename"))?;
     let lines = attachment.object("content").object("file").count("numLines")?;
     Some(format!("Read {name} ({lines} {})", if lines == 1 { "line" } else { "lines" }))

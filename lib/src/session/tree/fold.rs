@@ -52,6 +52,7 @@ impl<'s> Fold<'s> {
         };
         fold.run();
         fold.resolve();
+        fold.tree.unfollowed_base = fold.missing_base.filter(|_| fold.current.tip().is_none());
         (fold.tree, fold.current)
     }
 

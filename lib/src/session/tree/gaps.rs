@@ -41,26 +41,8 @@ impl Tree {
         gaps.sort_unstable();
         for (node, id) in gaps {
             let id = quoted(skeleton.ids.get(id));
-            let base = |what: String| format!("{what}; what came in between is unknown");
             let (kind, detail) = match (self.base_gaps.get(&node), self.bridged.get(&node)) {
-                (Some(BaseGap::NoSession), _) => {
-                    (IssueKind::Orphan, base(format!("the session {id} that this one begins in is missing")))
-                }
-                (Some(BaseGap::Cycle), _) => {
-                    (IssueKind::Cycle, base(format!("it begins in the session {id}, which begins in this one")))
-                }
-                (Some(BaseGap::EndsEarly), _) => {
-                    let what = format!("the session that this one begins in ends before its record {id}");
-                    (IssueKind::Orphan, base(what))
-                }
-                (Some(BaseGap::BeginsLater), _) => {
-                    let what = format!("it goes on at record {id}, before the file begins that it continues");
-                    (IssueKind::Orphan, format!("{what}; only what came before that record is kept"))
-                }
-                (Some(BaseGap::Unstated), _) => {
-                    let what = "the file does not say what it continues";
-                    (IssueKind::Orphan, format!("{what}; the file before it is taken, up to record {id}"))
-                }
+                (Some(why), _) => base_issue(*why, &id),
                 (None, Some(&to)) => {
                     let to = quoted(self.id_text(skeleton, to));
                     let detail = format!("its parent {id} is missing; the record before it, {to}, is taken instead");
@@ -69,6 +51,35 @@ impl Tree {
                 (None, None) => (IssueKind::Orphan, format!("its parent {id} is missing; what came before is unknown")),
             };
             self.report(node, kind, detail);
+        }
+        if let (Some((id, why)), false) = (self.unfollowed_base, self.nodes.is_empty()) {
+            let (kind, detail) = base_issue(why, &quoted(skeleton.ids.get(id)));
+            self.report(0, kind, detail);
+        }
+    }
+}
+
+/// What is wrong with the session that this one begins in, or with what its files say of each other.
+fn base_issue(why: BaseGap, id: &str) -> (IssueKind, String) {
+    let between = |what: String| format!("{what}; what came in between is unknown");
+    match why {
+        BaseGap::NoSession => {
+            (IssueKind::Orphan, between(format!("the session {id} that this one begins in is missing")))
+        }
+        BaseGap::Cycle => {
+            (IssueKind::Cycle, between(format!("it begins in the session {id}, which begins in this one")))
+        }
+        BaseGap::EndsEarly => {
+            let what = format!("the session that this one begins in ends before its record {id}");
+            (IssueKind::Orphan, between(what))
+        }
+        BaseGap::BeginsLater => {
+            let what = format!("it goes on at record {id}, before the file begins that it continues");
+            (IssueKind::Orphan, format!("{what}; only what came before that record is kept"))
+        }
+        BaseGap::Unstated => {
+            let what = "the file does not say what it continues";
+            (IssueKind::Orphan, format!("{what}; the file before it is taken, up to record {id}"))
         }
     }
 }

@@ -77,6 +77,8 @@ pub(crate) struct Tree {
     pub(crate) bridged: HashMap<NodeIx, NodeIx>,
     /// Why the base session is missing, for each node that continues one.
     pub(crate) base_gaps: HashMap<NodeIx, BaseGap>,
+    /// The base session that is missing and nothing continues yet: all that the session has.
+    pub(crate) unfollowed_base: Option<(IdIndex, BaseGap)>,
     /// The records of each cycle; the first of each was made a root.
     pub(crate) cycles: Vec<Vec<NodeIx>>,
     children: Vec<NodeIx>,
