@@ -1,6 +1,7 @@
 //! How many secrets redaction finds, how often it is wrong, and how fast it is: `cargo xtask bench redact` prints it.
 //!
-//! Usage: `cargo bench --bench redact -- FOLDER`. Writes the made-up secrets and the noise to the folder, for other programs, and
+//! Usage: `cargo bench --bench redact -- FOLDER [SESSION]`. The speed is measured with a session, or with what we write ourselves:
+//! this repository's files, which say more of secrets than any session does. Writes the made-up secrets and the noise to the folder, for other programs, and
 //! prints one tab-separated line a measurement: `recall`, `alarms` or `speed`, the kind, and numbers.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement prints, and stops where it stands")]
 #![allow(missing_docs, reason = "a program, not an interface")]
@@ -29,13 +30,15 @@ const SPEED_BYTES: usize = 100 * 1000 * 1000;
 const PART_BYTES: usize = 8;
 
 fn main() {
-    let named = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
+    let mut named = std::env::args().skip(1).filter(|arg| !arg.starts_with('-'));
     // `cargo test --benches` starts us without a folder: then there is nothing to measure.
-    let Some(folder) = named else { return };
+    let Some(folder) = named.next() else { return };
     let redactor = Redactor::new(Settings::with_key([7; 32])).unwrap();
     recall(&redactor, Path::new(&folder));
     alarms(&redactor, Path::new(&folder));
-    speed(&redactor, Path::new(&folder));
+    let session = named.next().map_or_else(session, |path| fs::read_to_string(path).unwrap());
+    fs::write(Path::new(&folder).join("session.jsonl"), &session).unwrap();
+    speed(&redactor, &session);
 }
 
 /// A text as a record of a session.
@@ -149,9 +152,7 @@ fn texts_below(folder: &Path, texts: &mut Vec<String>) {
 }
 
 /// The best of three runs, each measured beside the limit: decode every string and look for every keyword.
-fn speed(redactor: &Redactor, folder: &Path) {
-    let session = session();
-    fs::write(folder.join("session.jsonl"), &session).unwrap();
+fn speed(redactor: &Redactor, session: &str) {
     let decode = |count: &dyn Fn(&str) -> usize| {
         let start = Instant::now();
         let total: usize = session.lines().map(|line| strings(&serde_json::from_str(line).unwrap(), count)).sum();
@@ -159,8 +160,8 @@ fn speed(redactor: &Redactor, folder: &Path) {
     };
     let (mut decoded, mut limit, mut ours) = (f64::MAX, f64::MAX, f64::MAX);
     for _ in 0..3 {
-        decoded = decoded.min(scan_strings(&session, &|text| text.len()).0);
-        limit = limit.min(scan_strings(&session, &|text| redactor.count_keywords(text)).0);
+        decoded = decoded.min(scan_strings(session, &|text| text.len()).0);
+        limit = limit.min(scan_strings(session, &|text| redactor.count_keywords(text)).0);
         let start = Instant::now();
         let masked: usize = session.lines().map(|line| redactor.line(line.as_bytes()).findings.len()).sum();
         ours = ours.min(start.elapsed().as_secs_f64());

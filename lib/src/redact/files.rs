@@ -147,6 +147,12 @@ pub(super) fn has_quotes_in_word(text: &[u8]) -> bool {
     })
 }
 
+/// Whether `.env` here is `process.env.NAME`: the variables of a program, and no file.
+fn is_variable(text: &[u8], place: &std::ops::Range<usize>) -> bool {
+    let after = text[place.start..].strip_prefix(b".env");
+    text[..place.start].ends_with(b"process") && matches!(after, Some([b'.', b'A'..=b'Z', ..] | [b'[', ..]))
+}
+
 /// Whether one place is enough.
 #[derive(PartialEq, Eq)]
 enum Found {
@@ -185,7 +191,8 @@ impl Hints {
         let mut is_enough = |hint: usize, place: std::ops::Range<usize>| {
             let goes_on =
                 text.get(place.end).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'('));
-            !(goes_on && self.ends[hint]) && found(place.start) == Found::Enough
+            let is_file = !(goes_on && self.ends[hint] || is_variable(text, &place));
+            is_file && found(place.start) == Found::Enough
         };
         match &self.search {
             Search::Packed(search) => {
@@ -202,11 +209,20 @@ fn hint(glob: &str) -> Option<&str> {
     Some(hint_of(glob)).filter(|part| part.len() >= 3)
 }
 
+/// Parts of paths that are in every other text. Shorter ones than four bytes are, too, and make the search slower.
+const FREQUENT: &[&str] = &["config", "config.json", ".config", "shadow"];
+
 fn hint_of(glob: &str) -> &str {
-    glob.trim_start_matches("~/")
-        .split(['*', '?', '/'])
-        .max_by_key(|part| part.len())
-        .unwrap_or_default()
+    let glob = glob.trim_start_matches("~/");
+    let is_rare = |part: &&str| part.len() >= 4 && !FREQUENT.contains(part);
+    let parts = || glob.split(['*', '?', '/']);
+    let is_plain = !glob.contains(['*', '?']);
+    match parts().filter(is_rare).max_by_key(|part| part.len()) {
+        Some(part) => part,
+        // `etc/shadow`: both together are rare.
+        None if is_plain => glob,
+        None => parts().max_by_key(|part| part.len()).unwrap_or_default(),
+    }
 }
 
 /// A glob as an expression: `*` and `?` stay in a folder, `**` does not.
@@ -251,6 +267,12 @@ mod tests {
             "cat .en''v",
         ] {
             assert!(files.may_be_named_in(text.as_bytes()), "{text}");
+        }
+        for text in [".kube/config", "/etc/shadow", "~/.config/gcloud/x", ".docker/config.json", "process.env"] {
+            assert!(files.may_be_named_in(text.as_bytes()), "{text}");
+        }
+        for text in ["the config", "box-shadow: 1px", "process.env.HOME", "tsconfig.json"] {
+            assert!(!files.may_be_named_in(text.as_bytes()), "{text}");
         }
         for text in ["self.keys()", "map.key(a)", "a.key_id", "a.pems", "keystore", "the environment"] {
             assert!(!files.may_be_named_in(text.as_bytes()), "{text}");
