@@ -250,6 +250,8 @@ impl Watch {
     fn walk(&self, log: &Log) -> impl Iterator<Item = DirEntry> + use<> {
         let root = self.root.clone();
         let store = log.place.blobs.parent().map(|store| log.place.disk.resolve(store));
+        // A project that is itself in the store's folder, as where one folder is set for everything, has nothing of the store in it.
+        let store = store.filter(|store| self.project == *store || !self.project.starts_with(store));
         let is_wanted = move |entry: &DirEntry| {
             let path = entry.path();
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use scrollback::session::Source;
-use scrollback::write::{Blocked, Goal, NewSession, Scope, Store, Undo, file_history};
+use scrollback::write::{Blocked, Goal, NewSession, Readiness, Scope, Store, Undo, file_history};
 
 use super::{Desk, tree};
 use crate::support::native;
@@ -135,6 +135,23 @@ fn a_content_that_came_back_is_read_from_its_copy() {
     let path = history.find("a", &project).unwrap();
     let left = history.version_after(path, session.record(&last.unwrap()).unwrap()).unwrap().unwrap();
     assert_eq!(history.content(path, &left).unwrap().as_deref(), Some(&b"tide"[..]));
+}
+
+/// Whoever tries things out sets one folder for everything.
+#[test]
+fn a_project_in_the_folder_of_the_store_is_watched() {
+    let desk = Desk::new();
+    let project = desk.project();
+    write(&project, "a", "tide");
+    let store = Store::open(native(), &desk.root, desk.host()).unwrap();
+    let mut recorder = store.session(NewSession::of(&project), scrollback::Policy::New).unwrap();
+    recorder.user("Change it.").unwrap();
+    recorder.watch(".").unwrap();
+    write(&project, "a", "ebb and flood");
+    recorder.assistant("Done.").unwrap();
+    recorder.close().unwrap();
+    let source = store.source(recorder.session().unwrap().as_str()).unwrap();
+    assert_eq!(desk.planned(&source, &Goal::LastTurn), [("a".to_owned(), Readiness::Ready, String::new())]);
 }
 
 /// The hint of an undo that has nothing to do names the turn that changed files, also if the conversation has left it.
