@@ -83,7 +83,7 @@ pub(crate) trait Worktree: Send + Sync {
     fn look(&self, path: &ProjectPath) -> io::Result<Found> {
         look_in(&self.folder_of(path), path)
     }
-    /// Opens a regular file to read it.
+    /// Opens a file to read it that was seen to be a regular one.
     fn open(&self, path: &ProjectPath) -> io::Result<Box<dyn Read>> {
         self.folder_of(path)?.open(path.parts().1)
     }
@@ -93,7 +93,7 @@ pub(crate) trait Worktree: Send + Sync {
 pub(crate) trait ProjectFolder {
     /// What has a name in it. A link is never followed.
     fn look(&self, name: &str) -> io::Result<Found>;
-    /// Opens a regular file in it.
+    /// Opens a file in it that was seen to be a regular one.
     fn open(&self, name: &str) -> io::Result<Box<dyn Read>>;
 }
 
@@ -188,9 +188,9 @@ impl ProjectFolder for Folder<'_> {
         let mut how = OpenOptions::new();
         how.read(true).follow(FollowSymlinks::No);
         without_waiting(&mut how);
-        let file = self.open_with(name, &how)?;
-        // Opened without waiting; a pipe that took the name since would give nothing.
-        if file.metadata()?.is_file() { Ok(Box::new(file)) } else { Err(io::ErrorKind::InvalidInput.into()) }
+        // Whoever reads has looked, and looks again before anything is changed: what took the name since does no harm. A pipe does
+        // not let us wait, and no more is read than the file had.
+        Ok(Box::new(self.open_with(name, &how)?))
     }
 }
 

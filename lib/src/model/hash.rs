@@ -7,8 +7,11 @@ use sha2::{Digest, Sha256};
 /// Bytes in hexadecimal digits.
 fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digits = |byte: &u8| [byte >> 4, byte & 15].map(|half| char::from(DIGITS[usize::from(half)]));
-    bytes.iter().flat_map(digits).collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.extend([byte >> 4, byte & 15].map(|half| char::from(DIGITS[usize::from(half)])));
+    }
+    text
 }
 
 /// The hash of some bytes.

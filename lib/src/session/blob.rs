@@ -18,6 +18,9 @@ pub(crate) const BLOB_LIMIT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 /// Bytes are copied in pieces of this size, so that a blob of any size takes little memory.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
+/// Room behind what is unpacked: without it zstd copies the end of a blob byte by byte, and of a small one that is most of it.
+const SPARE_BYTES: usize = 64;
+
 /// The folder of a store's blobs.
 pub fn folder(store: &Path) -> PathBuf {
     store.join("blobs")
@@ -33,7 +36,9 @@ pub(crate) fn path_of(folder: &Path, name: &str) -> Result<PathBuf> {
     if !is_name(name) {
         return Err(Error::InvalidCopy(name.to_owned()));
     }
-    Ok(folder.join(&name[..2]).join(name))
+    let mut path = PathBuf::with_capacity(folder.as_os_str().len() + name.len() + "/00/".len());
+    path.extend([folder, Path::new(&name[..2]), Path::new(name)]);
+    Ok(path)
 }
 
 /// The bytes of a blob.
@@ -56,7 +61,7 @@ pub fn copy_to(folder: &Path, name: &str, to: &Path, writer: &mut dyn Write) -> 
             && length <= PIECE_BYTES as u64
         {
             bytes.clear();
-            bytes.reserve(length as usize);
+            bytes.reserve(length as usize + SPARE_BYTES);
             let unpacked = context.decompress(bytes, small);
             unpacked.map_err(|code| io::Error::other(zstd_safe::get_error_name(code))).at(&path)?;
             check_name(blake3::hash(bytes), name, &path)?;

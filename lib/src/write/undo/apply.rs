@@ -8,7 +8,7 @@
 //! record    the restore is a record of the session, or a line of our journal; then the note goes
 //! ```
 
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 use hashbrown::HashSet;
@@ -226,10 +226,10 @@ impl Undo<'_> {
         let before = match found {
             Found::Nothing => RestoredVersion::default(),
             Found::Link(target) => RestoredVersion { link: Some(target.clone()), ..RestoredVersion::default() },
-            Found::File { mode, .. } => {
+            Found::File { mode, stamp } => {
                 let place = self.tree.name(path);
-                let mut content = self.tree.open(path).at(&place)?;
-                let stored = self.blobs().put_reader(&place, &mut *content).map_err(CopyError::into_error)?;
+                let mut content = self.tree.open(path).at(&place)?.take(stamp.length);
+                let stored = self.blobs().put_reader(&place, &mut content).map_err(CopyError::into_error)?;
                 if OnDisk::look(&*self.tree, path)?.found != *found {
                     return Err(Error::Changed(self.tree.name(path)));
                 }

@@ -1,7 +1,7 @@
 //! A file as it is on disk now, hashed when somebody asks.
 
-use std::cell::OnceCell;
-use std::io::{self, BufReader, Read, Write};
+use std::cell::{OnceCell, RefCell};
+use std::io::{self, Read, Write};
 use std::rc::Rc;
 
 use crate::disk::worktree::{Found, ProjectFolder, Worktree, look_in};
@@ -21,6 +21,11 @@ pub(super) struct OnDisk<'t> {
     sha256: OnceCell<String>,
     /// What names our blobs.
     blake3: OnceCell<String>,
+}
+
+thread_local! {
+    /// What files are read into, one for each thread: a plan reads many, and most of them are small.
+    static PIECE: RefCell<Vec<u8>> = RefCell::new(vec![0; PIECE_BYTES]);
 }
 
 type Opened<'t> = io::Result<Box<dyn ProjectFolder + 't>>;
@@ -102,13 +107,25 @@ impl<'t> OnDisk<'t> {
     pub(super) fn copy_to(&self, out: &mut dyn Write) -> Result<()> {
         // The name is for errors only, and most files have none.
         let failed = |source: io::Error| Error::Io { path: self.tree.name(self.path), source };
-        let file = self.open().map_err(failed)?;
-        // A small file needs no large buffer. What is appended meanwhile is not read: applying finds another length then.
-        let length = if let Found::File { stamp, .. } = &self.found { stamp.length } else { 0 };
-        let buffer_bytes = usize::try_from(length).map_or(PIECE_BYTES, |length| length.clamp(1, PIECE_BYTES));
-        io::copy(&mut BufReader::with_capacity(buffer_bytes, file.take(length)), out)
-            .map_err(failed)
-            .map(drop)
+        let mut file = self.open().map_err(failed)?;
+        // What is appended meanwhile is not read: applying finds another length then.
+        let mut left = if let Found::File { stamp, .. } = &self.found { stamp.length } else { 0 };
+        let copied = PIECE.with_borrow_mut(|piece| {
+            while left > 0 {
+                let room = usize::try_from(left).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
+                let read = match file.read(&mut piece[..room]) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    read => read?,
+                };
+                if read == 0 {
+                    break;
+                }
+                out.write_all(&piece[..read])?;
+                left -= read as u64;
+            }
+            Ok(())
+        });
+        copied.map_err(failed)
     }
 
     /// Whether this is a version, as far as the version is known.
