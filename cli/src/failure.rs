@@ -127,7 +127,7 @@ impl From<scrollback::model::Error> for Failure {
             Error::NotReady => "run the command again with --dry-run to see the plan",
             Error::Interrupted(_) => "run the command again: it finishes the earlier one first",
             Error::NoDataFolder => "set HOME, XDG_DATA_HOME or SCROLLBACK_HOME to an absolute path",
-            Error::InvalidRoot(_) => "use --root DIR to name the directory of the project",
+            Error::InvalidRoot(_) | Error::NoProject(_) => "use --root DIR to name the directory of the project",
             Error::Changed(_) => "another program rewrote it; run the command again",
             Error::NotOurTables(_) => "name a new file, or one that `scrollback export --to sqlite` made",
             Error::NewerTables(_) => "update scrollback, or name a new file",
@@ -230,6 +230,7 @@ pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
         | Error::NewerTables(_)
         | Error::NoDataFolder
         | Error::InvalidRoot(_)
+        | Error::NoProject(_)
         | Error::Exists(_) => FailureKind::Usage,
         Error::Io { .. }
         | Error::NotAFile(_)

@@ -7,6 +7,7 @@ use scrollback::model::{Error, RecordId, RestoredFile, Todo};
 use scrollback::view::find::SessionName;
 use scrollback::write::{
     Applied, Blocked, Goal, Plan, PlannedFile, Readiness, Recovered, Scope, Undo, UndoHead, Warning,
+    is_undo_interrupted,
 };
 use serde::Serialize;
 
@@ -169,8 +170,8 @@ fn find(
     ctx: &mut Ctx,
 ) -> Result<Option<Found>, Failure> {
     let writable = Writable::find(name, global, ctx)?;
-    let undo = open(&writable, how, ctx)?;
-    if !undo.is_interrupted()? {
+    let root = how.root.as_ref().map(|root| ctx.typed_in.join(root));
+    if !is_undo_interrupted(&writable.session, Some(&ctx.home.data()), root.as_deref())? {
         return Ok(Some(Found { writable, is_recovered: false }));
     }
     if how.dry_run {
@@ -180,6 +181,7 @@ fn find(
         )?;
         return Ok(Some(Found { writable, is_recovered: false }));
     }
+    let undo = open(&writable, how, ctx)?;
     let newest = newest.filter(|_| writable.record.is_none());
     let is_repeated = newest.map_or(Ok(false), |goal| undo.is_interrupted_at(goal))?;
     let recovered = undo.recover()?;

@@ -8,6 +8,19 @@ use crate::model::issue::quoted;
 use crate::model::loss::Losses;
 use crate::model::record::RecordId;
 
+/// What the system says of a failure, without its number: "permission denied".
+pub(crate) fn in_words(error: &io::Error) -> String {
+    let text = error.to_string();
+    let text = without_number(&text);
+    let mut rest = text.chars();
+    rest.next().map(|first| first.to_lowercase().chain(rest).collect()).unwrap_or_default()
+}
+
+/// Words of the system without the number that follows them.
+pub(crate) fn without_number(text: &str) -> &str {
+    text.rsplit_once(" (os error ").map_or(text, |(words, _)| words)
+}
+
 /// Why the library stopped. Where a file is concerned, the error names it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -34,6 +47,9 @@ pub enum Error {
     /// A root that undo does not touch.
     #[error("{}: not the root of a project", .0.display())]
     InvalidRoot(PathBuf),
+    /// The folder of a session's project is not there.
+    #[error("{}: the project is gone", .0.display())]
+    NoProject(PathBuf),
     /// The file changed while it was read.
     #[error("{}: the file changed while it was read", .0.display())]
     Changed(PathBuf),

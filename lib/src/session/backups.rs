@@ -7,7 +7,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::error::{At, Error, Result};
+use crate::model::error::{At, Error, Result, in_words};
 use crate::model::hash::Hashing;
 use crate::model::regular_file::{self, Links};
 use crate::session::Session;
@@ -22,12 +22,13 @@ const SAGE_BACKUPS: &str = ".sage/backups";
 /// The content of a file at some moment, kept somewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileCopy {
-    kept: Kept,
+    /// Shared: a plan passes it on for each of its files.
+    kept: Arc<Kept>,
     /// The SHA-256 of the content, in hexadecimal digits, if it was recorded.
-    sha256: Option<String>,
+    sha256: Option<Arc<str>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum Kept {
     Bytes(Arc<[u8]>),
     File(PathBuf),
@@ -37,22 +38,26 @@ enum Kept {
 impl FileCopy {
     /// A content in memory.
     pub(crate) fn bytes(bytes: impl Into<Arc<[u8]>>) -> FileCopy {
-        FileCopy { kept: Kept::Bytes(bytes.into()), sha256: None }
+        FileCopy::new(Kept::Bytes(bytes.into()), None)
     }
 
     /// A blob in a folder of blobs.
-    pub(crate) fn blob(folder: &Path, id: &str, sha256: Option<String>) -> FileCopy {
-        FileCopy { kept: Kept::Blob { folder: folder.to_path_buf(), id: id.to_owned() }, sha256 }
+    pub(crate) fn blob(folder: &Path, id: &str, sha256: Option<&str>) -> FileCopy {
+        FileCopy::new(Kept::Blob { folder: folder.to_path_buf(), id: id.to_owned() }, sha256)
+    }
+
+    fn new(kept: Kept, sha256: Option<&str>) -> FileCopy {
+        FileCopy { kept: Arc::new(kept), sha256: sha256.map(Arc::from) }
     }
 
     /// The name of the blob, if it is one.
     pub(crate) fn blob_id(&self) -> Option<&str> {
-        if let Kept::Blob { id, .. } = &self.kept { Some(id) } else { None }
+        if let Kept::Blob { id, .. } = &*self.kept { Some(id) } else { None }
     }
 
     /// The name of the blob, if it is one in this folder.
     pub(crate) fn blob_in(&self, wanted: &Path) -> Option<&str> {
-        if let Kept::Blob { folder, id } = &self.kept { Some(id.as_str()).filter(|_| folder == wanted) } else { None }
+        if let Kept::Blob { folder, id } = &*self.kept { Some(id.as_str()).filter(|_| folder == wanted) } else { None }
     }
 
     /// The content's SHA-256, if it was recorded.
@@ -62,7 +67,7 @@ impl FileCopy {
 
     /// Opens the content. Whether it is the recorded one is not checked.
     pub(crate) fn open(&self) -> Result<Box<dyn Read + '_>> {
-        Ok(match &self.kept {
+        Ok(match &*self.kept {
             Kept::Bytes(bytes) => Box::new(&bytes[..]),
             Kept::File(path) => {
                 let (file, metadata) = regular_file::open(path, Links::Refuse)?;
@@ -77,7 +82,7 @@ impl FileCopy {
 
     /// Writes the content. Fails if it is not the recorded one; what was written until then must not be used.
     pub(crate) fn copy_to(&self, out: &mut dyn Write) -> Result<()> {
-        match &self.kept {
+        match &*self.kept {
             Kept::Bytes(_) => self.checked(out, Path::new("")),
             Kept::File(path) => self.checked(out, path),
             Kept::Blob { folder, id } => blob::copy_to(folder, id, Path::new(id), out).map(drop),
@@ -89,7 +94,7 @@ impl FileCopy {
         let Some(recorded) = &self.sha256 else { return io::copy(&mut from, out).at(path).map(drop) };
         let mut hashing = Hashing::new(out);
         io::copy(&mut from, &mut hashing).at(path)?;
-        if hashing.finish().0 == *recorded {
+        if hashing.finish().0 == **recorded {
             return Ok(());
         }
         Err(io::Error::new(io::ErrorKind::InvalidData, "not the content that was recorded")).at(path)
@@ -97,7 +102,7 @@ impl FileCopy {
 
     /// The content, if it is not larger than `limit_bytes`.
     pub(crate) fn read(&self, limit_bytes: usize) -> Result<Arc<[u8]>> {
-        if let Kept::Bytes(bytes) = &self.kept
+        if let Kept::Bytes(bytes) = &*self.kept
             && bytes.len() <= limit_bytes
         {
             return Ok(bytes.clone());
@@ -128,6 +133,17 @@ impl Write for Limited {
     }
 }
 
+/// Why a kept content cannot be used, for people.
+pub(crate) fn why_unusable(error: &Error) -> String {
+    match error {
+        Error::Io { path, source } if source.kind() == io::ErrorKind::NotFound => {
+            format!("its backup is missing: {}", path.display())
+        }
+        Error::Io { path, source } => format!("its backup cannot be used: {}: {}", path.display(), in_words(source)),
+        error => format!("its backup cannot be used: {error}"),
+    }
+}
+
 /// The file that a copy is in: the last name of the recorded path. Windows' paths can be read elsewhere, too.
 pub(crate) fn copy_name(name: &str) -> &str {
     name.rsplit(['/', '\\']).next().unwrap_or_default()
@@ -135,13 +151,19 @@ pub(crate) fn copy_name(name: &str) -> &str {
 
 /// Whether a recorded path can be that of a copy: a name alone, or a file in a folder for backups.
 fn is_of_backups(name: &str) -> bool {
-    let mut above = name.rsplit(['/', '\\']).skip(1).peekable();
-    above.peek().is_none_or(|folder| *folder == "backups") && above.all(|folder| folder != "..")
+    folders_of(name).next().is_none_or(|folder| folder == "backups")
+}
+
+/// The folders in a recorded path, the innermost first.
+fn folders_of(name: &str) -> impl Iterator<Item = &str> {
+    name.rsplit(['/', '\\']).skip(1)
 }
 
 /// The places where a session's copies may be.
 pub(crate) struct Backups {
     folders: Vec<PathBuf>,
+    /// The agent records the names of copies alone, without a folder.
+    has_plain_names: bool,
     /// Of the session's own store.
     blobs: Option<PathBuf>,
     /// Of our own store, which has the journal of another agent's session.
@@ -166,16 +188,17 @@ impl Backups {
         if let (Some(folder), Some(store)) = (source.file_history(), source.store()) {
             add(folder, &store);
         }
-        if source.dialect.name() == "native" {
+        let is_native = source.dialect.name() == "native";
+        if is_native {
             source.path.parent().into_iter().for_each(|folder| add(folder.join("backups"), folder));
             add(root.join(SAGE_BACKUPS), root);
             let cwd = session.cwd().map(Path::new).filter(|cwd| cwd.starts_with(root) && *cwd != root);
             cwd.into_iter().for_each(|cwd| add(cwd.join(SAGE_BACKUPS), root));
         }
-        let of_store = source.store().filter(|_| source.dialect.name() == "native");
+        let of_store = source.store().filter(|_| is_native);
         let own_blobs = data.map(blob::folder);
         let blobs = of_store.map(|store| blob::folder(&store)).or_else(|| own_blobs.clone());
-        Backups { folders, blobs, own_blobs }
+        Backups { folders, has_plain_names: !is_native, blobs, own_blobs }
     }
 
     /// The folder of the blobs that the session's own records name.
@@ -188,20 +211,23 @@ impl Backups {
         self.own_blobs.as_deref()
     }
 
-    /// A copy in the file history. The folders in its name are not believed: a home may have moved. One that is not there and was
-    /// never in a folder for backups is refused.
-    pub(crate) fn named(&self, name: &str, sha256: Option<String>) -> Result<FileCopy> {
+    /// A copy in the file history. Folders in its name are refused where the agent writes none; elsewhere they are not believed,
+    /// because a home may have moved: one that is not there and was never in a folder for backups is refused, and so is `..`.
+    pub(crate) fn named(&self, name: &str, sha256: Option<&str>) -> Result<FileCopy> {
         let file = copy_name(name);
-        if matches!(file, "" | "." | "..") || file.contains('\0') {
+        let leads_away =
+            if self.has_plain_names { file != name } else { folders_of(name).any(|folder| folder == "..") };
+        if leads_away || matches!(file, "" | "." | "..") || file.contains('\0') {
             return Err(Error::InvalidCopy(name.to_owned()));
         }
         let places = || self.folders.iter().map(|folder| folder.join(file));
-        let there = places().find(|path| regular_file::is_there(path));
-        if there.is_none() && !is_of_backups(name) {
+        if let Some(path) = places().find(|path| regular_file::is_there(path)) {
+            return Ok(FileCopy::new(Kept::File(path), sha256));
+        }
+        if !is_of_backups(name) {
             return Err(Error::InvalidCopy(name.to_owned()));
         }
-        let path = there.or_else(|| places().next());
-        let path = path.ok_or_else(|| Error::NotAFile(PathBuf::from(name)))?;
-        Ok(FileCopy { kept: Kept::File(path), sha256 })
+        let path = places().next().unwrap_or_else(|| PathBuf::from(name));
+        Err(Error::Io { path, source: io::ErrorKind::NotFound.into() })
     }
 }

@@ -158,6 +158,16 @@ impl<'s> Turns<'s> {
         self.session.at(self.groups[turn].last)
     }
 
+    /// The prompt or the notification that a turn begins with. Nothing else of the turn is read.
+    pub(crate) fn prompt(&self, turn: usize) -> Result<Option<RecordRef<'s>>> {
+        let first = self.session.at(self.groups[turn].first);
+        if !matches!(first.kind(), Kind::User | Kind::System) {
+            return Ok(None);
+        }
+        let (kind, _) = beginning(first, &first.exact_body()?);
+        Ok(matches!(kind, TurnKind::Prompt | TurnKind::Notification).then_some(first))
+    }
+
     /// The records of a turn, in file order.
     pub(in crate::view) fn records(&self, turn: usize) -> impl Iterator<Item = RecordRef<'s>> + '_ {
         let end = self.groups.get(turn + 1).map_or(self.records.len(), |next| next.start as usize);

@@ -19,6 +19,7 @@ mod room;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::view::files::{FileHistory, Moment, PathHistory, RestoreEvent};
 use crate::view::history::todos_and_thinking;
-use crate::view::turns::{TurnKind, TurnRow};
+use crate::view::turns::Turns;
 use crate::write::trash::is_session_in_use;
 pub use apply::{Applied, Recovered};
 pub use plan::{Action, Blocked, Head as UndoHead, Plan, PlannedFile, Readiness};
@@ -84,9 +85,11 @@ pub fn file_history(session: &Session, data: Option<&Path>, root: Option<&Path>)
     Ok(FileHistory { damaged: journal.damaged, ..history })
 }
 
-/// Whether a restore of files in a session's project was interrupted. See [`Undo::recover`].
-pub fn is_undo_interrupted(session: &Session, data: Option<&Path>) -> Result<bool> {
-    match (journal::store_of(session, data), FileHistory::root_of(session)) {
+/// Whether a restore of files in a session's project was interrupted. See [`Undo::recover`]. `root` is where the project is now, if it
+/// has moved. What the session did to files is not read.
+pub fn is_undo_interrupted(session: &Session, data: Option<&Path>, root: Option<&Path>) -> Result<bool> {
+    let root = root.map(Path::to_path_buf).or_else(|| FileHistory::root_of(session));
+    match (journal::store_of(session, data), root) {
         (Some(store), Some(root)) => Ok(pending::Notes::of(&store, data, &root).read()?.is_some()),
         _ => Ok(false),
     }
@@ -146,7 +149,10 @@ impl<'s> Undo<'s> {
         journal::store_of(session, host.data.as_deref()).ok_or(Error::NoDataFolder)?;
         let recorded = FileHistory::root_of(session);
         let root = root.map(Path::to_path_buf).or(recorded).ok_or_else(|| Error::InvalidRoot(PathBuf::new()))?;
-        let root = root.canonicalize().at(&root)?;
+        let root = match root.canonicalize() {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(Error::NoProject(root)),
+            found => found.at(&root)?,
+        };
         let tree = Arc::new(RealTree::open(&root)?);
         Undo::on(session, host, Arc::new(Real), tree, root)
     }
@@ -246,7 +252,7 @@ impl<'s> Undo<'s> {
         let changed: BTreeSet<usize> = self.history.paths.values().flat_map(PathHistory::changed_by_session).collect();
         let (undone, mut end) = (self.undone(), usize::MAX);
         // Files have one timeline: a turn of another branch may have changed them, too.
-        for prompt in self.prompts_of(|_| true)? {
+        for prompt in self.prompts_of(|_, _| true)? {
             let turn = prompt.order()..std::mem::replace(&mut end, prompt.order());
             if changed.range(turn).next().is_some() && !is_undone(&undone, prompt) {
                 return Ok(Some(RecordId(prompt.id().into_owned())));
@@ -313,19 +319,15 @@ impl<'s> Undo<'s> {
 
     /// The prompts of the branch that the conversation is on, the newest first.
     fn prompts(&self) -> Result<Vec<RecordRef<'s>>> {
-        self.prompts_of(|turn| turn.on_branch)
+        self.prompts_of(Turns::is_on_branch)
     }
 
     /// The prompts of these turns, the newest first.
-    fn prompts_of(&self, is_wanted: impl Fn(&TurnRow) -> bool) -> Result<Vec<RecordRef<'s>>> {
+    fn prompts_of(&self, is_wanted: impl Fn(&Turns<'s>, usize) -> bool) -> Result<Vec<RecordRef<'s>>> {
         let turns = self.session.turns()?;
-        let mut prompts = Vec::new();
-        for turn in 0..turns.len() {
-            let row = turns.row(turn)?;
-            if matches!(row.kind, TurnKind::Prompt | TurnKind::Notification) && is_wanted(&row) {
-                prompts.push(self.session.find(row.first.as_str())?);
-            }
-        }
+        let wanted = (0..turns.len()).filter(|turn| is_wanted(&turns, *turn));
+        let prompts: Result<Vec<_>> = wanted.filter_map(|turn| turns.prompt(turn).transpose()).collect();
+        let mut prompts = prompts?;
         prompts.sort_by_key(|prompt| std::cmp::Reverse(prompt.order()));
         Ok(prompts)
     }

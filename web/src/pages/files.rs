@@ -395,7 +395,7 @@ fn undo(session: &Session, entry: &Entry, params: &Params, site: &Site) -> Marku
 fn plan(session: &Session, params: &Params, site: &Site) -> Result<Plan, String> {
     let mut host = site.host.clone();
     host.data.clone_from(&site.data);
-    let undo = Undo::open(session, host, None).map_err(|error| format!("The project is not here any more: {error}"))?;
+    let undo = Undo::open(session, host, None).map_err(|error| error.to_string())?;
     let goal = match params.get("to") {
         Some(record) => Goal::Before(session.find(record).map_err(|error| error.to_string())?.id().into_owned()),
         None => Goal::LastTurn,

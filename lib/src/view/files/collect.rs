@@ -11,13 +11,13 @@ use super::edit::{self, FileEdit};
 use super::path_history::{Fact, Moment, PathHistory, Phase, What};
 use super::version::{FileContent, FileVersion, KnownVersion, Unknown};
 use super::{FileHistory, FolderChange, JournalEntry, Refused, RestoreEvent};
-use crate::model::error::{Error, Result};
+use crate::model::error::{Error, Result, without_number};
 use crate::model::message::{Part, ToolState};
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{
     After, Before, Body, Content, FileState, Kind, Outcome, RecordId, Restore, RestoredFile, Snapshot,
 };
-use crate::session::backups::{Backups, FileCopy, copy_name};
+use crate::session::backups::{Backups, FileCopy, copy_name, why_unusable};
 use crate::session::tree::NodeIx;
 use crate::session::{RecordRef, Session};
 
@@ -271,19 +271,21 @@ impl Collector<'_> {
                 if owner != path && hash.is_none() {
                     return Err(Unknown::Failed("two files share one copy".to_owned()));
                 }
-                let copy = self.backups.named(name, hash.clone());
+                let copy = self.backups.named(name, hash.as_deref());
                 let unknown = |error| match error {
                     Error::InvalidCopy(_) => Unknown::Outside,
-                    error => Unknown::Failed(error.to_string()),
+                    error => Unknown::Failed(why_unusable(&error)),
                 };
                 copy.map_err(unknown).and_then(copied)
             }
             Before::Blob { id, hash } => match self.backups.blobs() {
-                Some(folder) => copied(FileCopy::blob(folder, id, hash.clone())),
+                Some(folder) => copied(FileCopy::blob(folder, id, hash.as_deref())),
                 None => Err(Unknown::Failed(NO_BLOBS.to_owned())),
             },
             Before::Failed(why) => {
-                Err(Unknown::Failed(why.clone().unwrap_or_else(|| "the agent could not copy it".to_owned())))
+                // Older recorders noted what the system said as it is.
+                let why = why.as_deref().map(without_number);
+                Err(Unknown::Failed(why.unwrap_or("the agent could not copy it").to_owned()))
             }
             Before::Unknown => Err(Unknown::NotKept("no copy of it was kept")),
         }

@@ -12,6 +12,7 @@ use super::{ChangeAction, ChangeRow, RestoreEvent};
 use crate::model::hash::Hashing;
 use crate::model::record::RecordId;
 use crate::session::RecordRef;
+use crate::session::backups::why_unusable;
 
 /// Larger contents are not rebuilt from edits.
 const REBUILD_LIMIT_BYTES: usize = 64 * 1024 * 1024;
@@ -115,12 +116,12 @@ pub(crate) struct Rebuilt {
 }
 
 /// Who changed a file between two changes of the session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Between {
     /// Somebody else did.
     Somebody,
-    /// What was there cannot be read: nobody knows.
-    Unknown,
+    /// Nobody knows: the copy of what was there cannot be used.
+    Unknown(Unknown),
 }
 
 /// How calls without a result count.
@@ -159,13 +160,15 @@ impl PathHistory {
         self.facts.insert(at, fact);
     }
 
-    /// What was there before a moment. A later statement counts as long as nothing changed the file in between.
+    /// What was there before a moment. A later statement counts as long as nothing changed the file in between; one that has no copy
+    /// to use says so, whatever follows from the statements before it.
     pub(crate) fn before(&self, moment: Moment) -> KnownVersion {
         let at = self.facts.partition_point(|fact| fact.moment < moment);
         match self.facts.get(at).map(|fact| &fact.what) {
-            Some(What::Was(Ok(version))) => Ok(version.clone()),
-            Some(What::Was(Err(Unknown::Contradicted))) => Err(Unknown::Contradicted),
-            Some(What::Was(Err(unknown))) => self.state_after(at, OpenCalls::Happened).map_err(|_| unknown.clone()),
+            Some(What::Was(Err(unknown @ Unknown::NotKept(_)))) => {
+                self.state_after(at, OpenCalls::Happened).map_err(|_| unknown.clone())
+            }
+            Some(What::Was(version)) => version.clone(),
             Some(What::Edited { .. } | What::Changed) | None => self.state_after(at, OpenCalls::Happened),
         }
     }
@@ -178,6 +181,7 @@ impl PathHistory {
         let next = self.before(moment);
         match (&left, &next) {
             (Ok(left), Ok(next)) if !same(left, next) => Ok(left.clone()),
+            (Ok(left), Err(_)) => Ok(left.clone()),
             _ => next,
         }
     }
@@ -246,24 +250,31 @@ impl PathHistory {
     /// Who changed the file between two changes of the session since a moment; `None` if nobody did.
     pub(crate) fn changed_by_others_since(&self, moment: Moment) -> Option<Between> {
         let mut left: Option<FileVersion> = None;
-        let mut found = None;
+        // A copy that cannot be used leaves a gap. The next statement closes it, unless something came between that says nothing of
+        // what was there.
+        let (mut gap, mut open_gap) = (None, None);
         for fact in &self.facts[self.facts.partition_point(|fact| fact.moment < moment)..] {
-            if let (Some(left), What::Was(Ok(now))) = (&left, &fact.what)
-                && !same(left, now)
-            {
-                let is_readable = |version: &FileVersion| version.copy().is_none() || measured(version).1.is_some();
-                match is_readable(left) && is_readable(now) {
-                    true => return Some(Between::Somebody),
-                    false => found = Some(Between::Unknown),
+            match &fact.what {
+                What::Was(Ok(now)) => match left.as_ref().map_or(Ok(true), |left| compared(left, now)) {
+                    Ok(true) => (left, gap) = (Some(now.clone()), None),
+                    Ok(false) => return Some(Between::Somebody),
+                    Err(unknown) => gap = Some(unknown),
+                },
+                What::Was(Err(Unknown::NotKept(_))) => left = None,
+                What::Was(Err(unknown)) => gap = left.as_ref().map(|_| unknown.clone()).or(gap),
+                What::Edited { edit, .. } => {
+                    if edit.apply_to_unknown().is_some() {
+                        open_gap = open_gap.or(gap.take());
+                    }
+                    left = left.and_then(|left| fact.after(Ok(left), OpenCalls::Happened).ok());
+                }
+                What::Changed => {
+                    open_gap = open_gap.or(gap.take());
+                    left = None;
                 }
             }
-            left = match &fact.what {
-                What::Was(version) => version.as_ref().ok().cloned(),
-                What::Edited { .. } => left.and_then(|left| fact.after(Ok(left), OpenCalls::Happened).ok()),
-                What::Changed => None,
-            };
         }
-        found
+        open_gap.or(gap).map(Between::Unknown)
     }
 
     /// Notes which tool made the change that a snapshot of this message tells of.
@@ -335,8 +346,9 @@ impl PathHistory {
 
     /// Everything that the session may have left.
     pub(crate) fn possibly_now(&self) -> Vec<FileVersion> {
-        let versions = [OpenCalls::Happened, OpenCalls::DidNot].map(|open| self.state_after(self.facts.len(), open));
-        let mut versions: Vec<FileVersion> = versions.into_iter().flatten().collect();
+        let has_open = self.facts.iter().any(|fact| matches!(fact.what, What::Edited { is_open: true, .. }));
+        let without = has_open.then(|| self.state_after(self.facts.len(), OpenCalls::DidNot));
+        let mut versions: Vec<FileVersion> = std::iter::once(self.now()).chain(without).flatten().collect();
         versions.dedup();
         versions
     }
@@ -456,6 +468,17 @@ fn same(one: &FileVersion, other: &FileVersion) -> bool {
     }
 }
 
+/// Whether two versions are the same; or why nobody knows.
+fn compared(one: &FileVersion, other: &FileVersion) -> Result<bool, Unknown> {
+    if same(one, other) {
+        return Ok(true);
+    }
+    for copy in [one, other].into_iter().filter_map(FileVersion::copy).filter(|copy| copy.sha256().is_none()) {
+        copy.copy_to(&mut io::sink()).map_err(|error| Unknown::Failed(why_unusable(&error)))?;
+    }
+    Ok(false)
+}
+
 /// The size and the SHA-256 of a version.
 fn measured(version: &FileVersion) -> (Option<u64>, Option<String>) {
     if let FileVersion::File { content: FileContent::Hash { sha256, bytes }, .. } = version {
@@ -476,10 +499,13 @@ fn edited(edit: &Edit, state: &KnownVersion) -> KnownVersion {
     let applied = match state {
         Ok(FileVersion::Absent) => edit.apply(None),
         Ok(version @ FileVersion::File { .. }) => match version.copy() {
-            Some(copy) => {
-                let bytes = copy.read(REBUILD_LIMIT_BYTES).map_err(|error| Unknown::Failed(error.to_string()))?;
-                edit.apply(Some(&bytes))
-            }
+            Some(copy) => match copy.read(REBUILD_LIMIT_BYTES) {
+                Ok(bytes) => edit.apply(Some(&bytes)),
+                Err(error) => {
+                    let unknown = Err(Unknown::Failed(why_unusable(&error)));
+                    return edited(edit, &unknown);
+                }
+            },
             None => edit.apply_to_unknown(),
         },
         Ok(FileVersion::Link(_)) => None,

@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::disk::{Disk, Real};
-use crate::model::error::{At, Error};
+use crate::model::error::{At, Error, in_words};
 use crate::model::hash;
 use crate::model::record::{After, Before, FileState};
 use crate::model::regular_file::{self, Links};
@@ -121,7 +121,7 @@ pub(super) fn look(place: &Path, how: &Look<'_>) -> Result<FileNow, Error> {
     let metadata = match fs::symlink_metadata(place) {
         Ok(metadata) => metadata,
         Err(error) if is_absent(&error) => return Ok(FileNow::Absent),
-        Err(error) => return Ok(FileNow::Unknown { why: error.to_string(), stat: None }),
+        Err(error) => return Ok(FileNow::Unknown { why: in_words(&error), stat: None }),
     };
     if metadata.is_dir() {
         return Ok(FileNow::Folder);
@@ -131,7 +131,7 @@ pub(super) fn look(place: &Path, how: &Look<'_>) -> Result<FileNow, Error> {
         return Ok(match target {
             Ok(Ok(target)) => FileNow::Link { target },
             Ok(Err(_)) => unknown("the target of the link is not UTF-8", &metadata),
-            Err(error) => unknown(&error.to_string(), &metadata),
+            Err(error) => unknown(&in_words(&error), &metadata),
         });
     }
     if !metadata.is_file() {
@@ -186,7 +186,7 @@ pub(super) fn is_missing(place: &Path) -> bool {
 /// Why, for a reason that stands beside the path.
 fn without_path(error: &Error) -> String {
     match error {
-        Error::Io { source, .. } => source.to_string(),
+        Error::Io { source, .. } => in_words(source),
         Error::NotAFile(_) => "neither a file nor a link".to_owned(),
         error => error.to_string(),
     }

@@ -10,16 +10,18 @@ use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::on_disk::{LastFolder, OnDisk};
 use super::room::InTheWay;
 use super::{Goal, Scope, Target, Undo};
 use crate::disk::worktree::Found;
-use crate::model::error::Result;
+use crate::model::error::{Error, Result, in_words};
 use crate::model::named_enum;
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{Kind, RecordId, SessionId, Todo};
 use crate::session::RecordRef;
+use crate::session::backups::why_unusable;
 use crate::view::describe::{shorten, text_of};
 use crate::view::files::{
     Between, FileContent, FileVersion, FolderChange, KnownVersion, Moment, PathHistory, Rebuilt, Unknown, kind_change,
@@ -260,6 +262,9 @@ impl Undo<'_> {
                 *known = change;
             }
         }
+        if first.is_empty() && room.is_empty() {
+            return (Vec::new(), Vec::new());
+        }
         let (made, removed): (Vec<_>, Vec<_>) = first.into_values().partition(|change| change.is_made);
         let mut gone: Vec<ProjectPath> = made.into_iter().map(|change| change.path.clone()).chain(room).collect();
         gone.retain(|path| matches!(self.tree.look(path), Ok(Found::Folder)));
@@ -303,6 +308,12 @@ impl Undo<'_> {
 
     /// Where `A` and `a` are one file, changing the one would change the other.
     fn refuse_names_of_one_file(&self, files: &mut [PlannedFile]) {
+        // Nearly every plan has no two such names. Hashes tell that without a list for each name.
+        let hashes: Vec<u64> = files.par_iter().map(|file| xxh3_64(file.path.to_lowercase().as_bytes())).collect();
+        let mut known = HashSet::with_capacity(hashes.len());
+        if hashes.into_iter().all(|hash| known.insert(hash)) {
+            return;
+        }
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         for (at, file) in files.iter().enumerate() {
             by_name.entry(file.path.to_lowercase()).or_default().push(at);
@@ -342,7 +353,7 @@ impl Undo<'_> {
         let disk = OnDisk::look_from(last, &*self.tree, path);
         let judged = disk.and_then(|disk| self.judged(path, history, moment, is_after, disk));
         judged.unwrap_or_else(|error| {
-            PlannedFile::blocked(path.as_str(), Action::Restore, Readiness::Failed, error.to_string())
+            PlannedFile::blocked(path.as_str(), Action::Restore, Readiness::Failed, why_unreadable(&error))
         })
     }
 
@@ -363,13 +374,7 @@ impl Undo<'_> {
         let known = if is_after { history.left_at(moment) } else { history.before(moment) };
         let Rebuilt { version: wanted, leads_to_disk } = match self.wanted(known, history, moment, &disk) {
             Ok(wanted) => wanted,
-            Err(unknown @ Unknown::NotKept(_)) => {
-                return blocked(Action::Restore, Readiness::Unproven, unknown.why());
-            }
-            Err(unknown @ (Unknown::Failed(_) | Unknown::Contradicted)) => {
-                return blocked(Action::Restore, Readiness::Failed, unknown.why());
-            }
-            Err(unknown @ Unknown::Outside) => return blocked(Action::Restore, Readiness::Refused, unknown.why()),
+            Err(unknown) => return blocked(Action::Restore, readiness_of(&unknown), unknown.why()),
         };
         let action = match (&disk.found, &wanted) {
             (Found::Nothing, FileVersion::Absent) => Action::None,
@@ -400,12 +405,12 @@ impl Undo<'_> {
         if let Some(copy) = wanted.copy()
             && let Err(error) = copy.copy_to(&mut std::io::sink())
         {
-            return Ok(PlannedFile::blocked(path.as_str(), action, Readiness::Failed, error.to_string()));
+            return Ok(PlannedFile::blocked(path.as_str(), action, Readiness::Failed, why_unusable(&error)));
         }
         // What cannot be read cannot be kept, whatever its permissions say about who changed it.
         disk.check_readable()?;
         let (state, reason) = self.safety(history, moment, &disk, &wanted, leads_to_disk)?;
-        (file.state, file.reason) = (state, reason.map(str::to_owned));
+        (file.state, file.reason) = (state, reason);
         file.kind_change = kind_change(&disk.version(), &wanted);
         file.change = Some(PlannedChange { path: path.clone(), found: disk.found.clone(), wanted });
         Ok(file)
@@ -419,7 +424,7 @@ impl Undo<'_> {
         disk: &OnDisk<'_>,
         wanted: &FileVersion,
         leads_to_disk: bool,
-    ) -> Result<(Readiness, Option<&'static str>)> {
+    ) -> Result<(Readiness, Option<String>)> {
         let expected = history.possibly_now();
         // A content that was taken back from the disk edit by edit leads there.
         let mut is_expected = leads_to_disk;
@@ -429,7 +434,12 @@ impl Undo<'_> {
         let has_special_bits = matches!(&disk.found, Found::File { mode: Some(mode), .. } if mode & 0o7000 != 0);
         let (state, why) = if !is_expected {
             match (expected.is_empty(), &disk.found) {
-                (true, _) => (Readiness::Unproven, "what the session left was not recorded"),
+                (true, _) => match history.now() {
+                    Err(unknown) if readiness_of(&unknown) != Readiness::Unproven => {
+                        return Ok(unknown_state(&unknown));
+                    }
+                    _ => (Readiness::Unproven, "what the session left was not recorded"),
+                },
                 (false, Found::Nothing) => (Readiness::Conflict, "it was deleted since"),
                 (false, _) => (Readiness::Conflict, "it was changed since"),
             }
@@ -438,9 +448,7 @@ impl Undo<'_> {
                 Between::Somebody => {
                     (Readiness::Conflict, "somebody else changed it between two changes of the session")
                 }
-                Between::Unknown => {
-                    (Readiness::Unproven, "the copy of what was there between two changes is missing or damaged")
-                }
+                Between::Unknown(unknown) => return Ok(unknown_state(&unknown)),
             }
         } else if *wanted == FileVersion::Absent && history.has_text_only && !is_text(disk)? {
             (Readiness::Unproven, "the agent does not tell a new file from one that is not text")
@@ -449,7 +457,7 @@ impl Undo<'_> {
         } else {
             return Ok((Readiness::Ready, None));
         };
-        Ok((state, Some(why)))
+        Ok((state, Some(why.to_owned())))
     }
 
     /// What is known to have been there, else what follows from the edits since.
@@ -492,6 +500,28 @@ impl Undo<'_> {
         let text = |side: Option<Vec<u8>>| side.map(String::from_utf8).transpose().ok();
         let (before, after) = (text(before)?, text(after)?);
         unified_diff(&file.path, before.as_deref(), after.as_deref())
+    }
+}
+
+/// The state of a file of which a version is not known that is needed.
+fn readiness_of(unknown: &Unknown) -> Readiness {
+    match unknown {
+        Unknown::NotKept(_) => Readiness::Unproven,
+        Unknown::Failed(_) | Unknown::Contradicted => Readiness::Failed,
+        Unknown::Outside => Readiness::Refused,
+    }
+}
+
+fn unknown_state(unknown: &Unknown) -> (Readiness, Option<String>) {
+    (readiness_of(unknown), Some(unknown.why().to_owned()))
+}
+
+/// Why a file of the project cannot be judged, in the words of its row: that has the path.
+fn why_unreadable(error: &Error) -> String {
+    match error {
+        Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => "the file is gone".to_owned(),
+        Error::Io { source, .. } => format!("it cannot be read: {}", in_words(source)),
+        error => error.to_string(),
     }
 }
 

@@ -11,7 +11,7 @@ use super::on_disk::OnDisk;
 use super::pending::Pending;
 use super::plan::{Action, Blocked, Plan, PlannedFile, Readiness};
 use crate::disk::worktree::Found;
-use crate::model::error::Result;
+use crate::model::error::{Result, in_words};
 use crate::model::project_path::ProjectPath;
 use crate::model::record::RestoredVersion;
 use crate::view::files::FileVersion;
@@ -106,7 +106,8 @@ impl Undo<'_> {
         let made: HashSet<&ProjectPath> = made.map(|folder| &folder.path).collect();
         let mut folders = Vec::new();
         for file in files {
-            let (Some(in_the_way), Ok(path)) = (file.in_the_way, ProjectPath::parse(&file.path)) else { continue };
+            let Some(in_the_way) = file.in_the_way else { continue };
+            let Ok(path) = ProjectPath::parse(&file.path) else { continue };
             let has_room = match in_the_way {
                 // As a file it is absent; the folder goes if nothing stays in it.
                 InTheWay::Folder => {
@@ -170,7 +171,7 @@ impl Undo<'_> {
             let why = known.entry(change.path.folder()).or_insert_with(|| {
                 let folder = change.path.folders().find(is_there);
                 let checked = self.tree.check_writable(folder.as_ref());
-                checked.err().map(|error| format!("its folder cannot be changed: {error}"))
+                checked.err().map(|error| format!("its folder cannot be changed: {}", in_words(&error)))
             });
             if let Some(why) = why {
                 (file.state, file.change, file.reason) = (Readiness::Failed, None, Some(why.clone()));

@@ -147,8 +147,99 @@ fn what_qwen_code_could_not_copy_is_reported() {
     desk.file("bad.py", "now\n");
     desk.file("gone.py", "now\n");
     let source = desk.session("qwen-code", QWEN, &lines);
-    let states: Vec<_> = desk.planned(&source, &Goal::LastTurn).into_iter().map(|file| (file.0, file.1)).collect();
-    assert_eq!(states, [("bad.py".to_owned(), Readiness::Failed), ("gone.py".to_owned(), Readiness::Failed)]);
+    let missing = format!(
+        "its backup is missing: {}",
+        desk.root.join("qwen/file-history").join(SESSION).join("gone@v1").display()
+    );
+    let failed = |path: &str, why: &str| (path.to_owned(), Readiness::Failed, why.to_owned());
+    let expected = [failed("bad.py", "the agent could not copy it"), failed("gone.py", &missing)];
+    assert_eq!(desk.planned(&source, &Goal::LastTurn), expected);
+}
+
+/// Two turns of Qwen Code that replaced a word each, with what its file history says of the file at each prompt.
+fn qwen_turns(desk: &Desk, backups: [Value; 2], has_notes: bool) -> Source {
+    let mut lines = Vec::new();
+    let mut last = None;
+    for (number, (words, backup)) in [["one", "two"], ["two", "three"]].into_iter().zip(backups).enumerate() {
+        let [user, snapshot, result] = ["u", "f", "r"].map(|kind| format!("{kind}{}", number + 1));
+        let entry = json!([{"promptId": format!("p{number}"), "trackedFileBackups": {"a.py": backup}}]);
+        lines.push(desk.qwen_prompt(&user, last.as_deref()));
+        lines.push(desk.qwen_snapshots(&snapshot, &user, entry));
+        let [old, new] = words;
+        let noted =
+            json!({"fileName": "a.py", "originalContent": format!("{old}\n"), "newContent": format!("{new}\n")});
+        let shown = if has_notes { noted } else { json!("replaced") };
+        let [mut call, mut answer] = desk.qwen_write(&result, &snapshot, "a.py", "", shown);
+        let place = desk.project().join("a.py");
+        call["message"]["parts"][0]["functionCall"] = json!({"id": format!("call-{result}"), "name": "edit",
+            "args": {"file_path": place, "old_string": old, "new_string": new}});
+        answer["message"]["parts"][0]["functionResponse"]["name"] = json!("edit");
+        lines.extend([call, answer]);
+        last = Some(result);
+    }
+    desk.file("a.py", "three\n");
+    desk.session("qwen-code", QWEN, &lines)
+}
+
+#[test]
+fn a_copy_that_failed_or_is_missing_is_said_whatever_else_is_known() {
+    let failed = || json!({"backupFileName": null, "version": 2, "failed": true});
+    let could_not = "the agent could not copy it";
+    let missing = "its backup is missing";
+    for (what, second, why) in [("failed", failed(), could_not), ("missing", backup(Some("gone@v2"), 2), missing)] {
+        for has_notes in [false, true] {
+            let desk = Desk::new();
+            desk.copy(&format!("qwen/file-history/{SESSION}/a@v1"), "one\n");
+            let source = qwen_turns(&desk, [backup(Some("a@v1"), 1), second.clone()], has_notes);
+            let check = |goal: &Goal, expected: Readiness, why: &str| {
+                let (_, state, reason) = desk.planned(&source, goal).remove(0);
+                assert_eq!(state, expected, "{what} {goal:?} {has_notes} {reason}");
+                assert!(reason.contains(why) && !reason.contains("os error"), "{what} {goal:?} {reason}");
+            };
+            check(&Goal::LastTurn, Readiness::Failed, why);
+            // What the agent noted in the second turn tells that nobody else changed the file between the two.
+            match has_notes {
+                true => check(&Goal::Before("u1".to_owned()), Readiness::Ready, ""),
+                false => check(&Goal::Before("u1".to_owned()), Readiness::Failed, why),
+            }
+        }
+    }
+}
+
+#[test]
+fn what_somebody_changed_where_a_copy_failed_is_a_conflict() {
+    let desk = Desk::new();
+    desk.copy(&format!("qwen/file-history/{SESSION}/a@v1"), "one\n");
+    let failed = json!({"backupFileName": null, "version": 2, "failed": true});
+    let source = qwen_turns(&desk, [backup(Some("a@v1"), 1), failed], true);
+    let log = fs::read_to_string(&source.path).unwrap();
+    let log = log
+        .replace(r#""originalContent":"two\n""#, r#""originalContent":"two\nmine\n""#)
+        .replace(r#""newContent":"three\n""#, r#""newContent":"three\nmine\n""#);
+    fs::write(&source.path, log).unwrap();
+    desk.file("a.py", "three\nmine\n");
+    assert_eq!(desk.planned(&source, &Goal::Before("u1".to_owned()))[0].1, Readiness::Conflict);
+}
+
+#[test]
+fn a_name_of_a_copy_that_is_no_plain_name_is_refused() {
+    for name in [
+        "../2697143bd723d6a9@v2",
+        "x/2697143bd723d6a9@v2",
+        "/etc/2697143bd723d6a9@v2",
+        "..\\2697143bd723d6a9@v2",
+        "2697\0",
+        "..",
+        ".",
+    ] {
+        let desk = Desk::new();
+        let source = desk.claude();
+        let log = fs::read_to_string(&source.path).unwrap();
+        fs::write(&source.path, log.replace("\"2697143bd723d6a9@v2\"", &json!(name).to_string())).unwrap();
+        let (_, state, reason) = desk.planned(&source, &Goal::LastTurn).remove(0);
+        assert_eq!(state, Readiness::Refused, "{name:?}: {reason}");
+        assert!(reason.contains("outside"), "{name:?}: {reason}");
+    }
 }
 
 /// A session of Sage with these snapshots in a file of their own.
@@ -531,7 +622,7 @@ fn a_copy_that_is_missing_between_is_nobody_elses_change() {
     desk.file("a.txt", "three\n");
     let first = || desk.planned(&source, &Goal::Before("u1".to_owned())).remove(0);
     let (_, state, why) = first();
-    assert_eq!((state, why.contains("missing")), (Readiness::Unproven, true), "{why}");
+    assert_eq!((state, why.contains("its backup is missing")), (Readiness::Failed, true), "{why}");
     desk.copy(".sage/sessions/s1/backups/two.backup", "somebody's\n");
     assert_eq!(first().1, Readiness::Conflict);
     desk.copy(".sage/sessions/s1/backups/two.backup", "two\n");
