@@ -35,6 +35,31 @@ fn lines(values: impl IntoIterator<Item = Value>) -> String {
     values.into_iter().map(|value| format!("{value}\n")).collect()
 }
 
+/// The index knows a session by its own files: what it begins in may come back from the trash, or from another machine.
+#[test]
+fn a_fork_is_whole_again_when_its_origin_is_back() {
+    let env = TestEnv::new();
+    let folder = env.home().join(".codex/sessions/2026/10/02");
+    fs::create_dir_all(&folder).unwrap();
+    let [origin, fork] = ["019a0000-0000-7000-8000-000000000001", "019a0000-0000-7000-8000-000000000002"];
+    let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../corpus/codex/fork");
+    let put = |from: &str, id: &str| {
+        fs::copy(corpus.join(from), folder.join(format!("rollout-2026-10-02T09-00-00-{id}.jsonl"))).unwrap();
+    };
+    let told = || {
+        let rows = env.run(&["list", "--all", "--json"]).json();
+        let row = rows.as_array().unwrap().iter().find(|row| row["id"] == fork).unwrap().clone();
+        (row["messageCount"].clone(), row["state"].clone())
+    };
+    put("rollout.jsonl", fork);
+    for _ in 0..2 {
+        assert_eq!(told(), (2.into(), "degraded".into()));
+    }
+    env.run(&["index"]);
+    put(&format!("{origin}.jsonl"), origin);
+    assert_eq!(told(), (4.into(), "clean".into()));
+}
+
 #[test]
 fn real_sized_sessions_have_counts_states_and_tokens() {
     let env = TestEnv::new();

@@ -296,7 +296,8 @@ impl Archive {
             let place = Place::of(source);
             // Without a stamp from before it was read, it may have changed since.
             let stamp = self.stamps.get(&place).copied().flatten()?;
-            if self.is_excluded(source, row.cwd.as_deref()) {
+            // What is missing elsewhere may come back, and leaves the stamp as it is.
+            if row.base_is_missing || self.is_excluded(source, row.cwd.as_deref()) {
                 return None;
             }
             let depth = if listing::is_known_whole(row) { depth.max(Depth::Whole) } else { depth };

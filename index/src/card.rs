@@ -134,6 +134,8 @@ struct StoredRow {
     summaries: Vec<(String, String)>,
     #[serde(skip)]
     named_requests: NamedRequests,
+    #[serde(skip)]
+    base_is_missing: bool,
 }
 
 /// An instant in nanoseconds.

@@ -319,11 +319,13 @@ impl Pending {
         texts: Texts,
         standings: Vec<u8>,
     ) -> std::result::Result<Learned, ReadError> {
+        let row = session.row()?;
         Ok(Learned {
             place: Place::of(&self.source),
-            stamp,
+            // What is missing elsewhere may come back: such a session is never known for good.
+            stamp: if row.base_is_missing { 0 } else { stamp },
             depth,
-            card: Card::new(&session.row()?),
+            card: Card::new(&row),
             texts,
             bookmark: session.checkpoint()?.map(|checkpoint| Bookmark { checkpoint, standings }),
             // To count what was appended needs all of the session.

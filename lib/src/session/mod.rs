@@ -41,7 +41,7 @@ use crate::session::tree::NodeIx;
 use crate::session::tree::branch;
 pub use crate::session::tree::branch::HeadKind;
 use crate::session::tree::facts::Facts;
-use crate::session::tree::skeleton::{Flags, NO_TIME, Skeleton};
+use crate::session::tree::skeleton::{BaseGap, Flags, NO_TIME, Skeleton};
 
 /// One session, as read from its files.
 ///
@@ -227,6 +227,13 @@ impl Session {
             State::Clean if is_unfinished(branch) => State::InterruptedTurn,
             state => state,
         }
+    }
+
+    /// Whether the session that this one begins in was not found.
+    pub(crate) fn base_is_missing(&self) -> bool {
+        let Derived { tree, .. } = &self.derived;
+        let unfollowed = tree.unfollowed_base.map(|(_, why)| why);
+        tree.base_gaps.values().copied().chain(unfollowed).any(|why| why == BaseGap::NoSession)
     }
 
     /// What is wrong, in file order.

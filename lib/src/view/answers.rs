@@ -104,6 +104,10 @@ pub struct SessionRow {
     /// Requests that a copy of the session has under the same name: the name's hash, and the tokens. Not part of the JSON.
     #[serde(skip)]
     pub named_requests: NamedRequests,
+    /// The session that it begins in was not found: it may be there the next time, and nothing in this one's own files tells. Not
+    /// part of the JSON.
+    #[serde(skip)]
+    pub base_is_missing: bool,
 }
 
 /// One branch of a session as messages: all of them, or a page.

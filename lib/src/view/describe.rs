@@ -89,6 +89,7 @@ impl Session {
             cwd: self.cwd().map(str::to_owned),
             summaries: self.summaries(),
             named_requests: tokens.map(|tokens| tokens.named).unwrap_or_default(),
+            base_is_missing: self.base_is_missing(),
         };
         if self.mask.is_some() {
             // Ids and times stay: others refer to them.
