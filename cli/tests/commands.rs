@@ -452,7 +452,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: run `scrollback tree abc1 --records` to see every record
     $ scrollback show @~9  [exit 1]
     scrollback: there are only 2 sessions
-    hint: run `scrollback --demo list` to see the bundled demo sessions
+    hint: run `scrollback list` to see them
     $ scrollback show @x  [exit 2]
     scrollback: "@x" is not a session name
     hint: use @ for the newest session of this project, @~1 for the one before it, codex:@ for an agent's

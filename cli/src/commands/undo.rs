@@ -171,7 +171,8 @@ fn find(
 ) -> Result<Option<Found>, Failure> {
     let writable = Writable::find(name, global, ctx)?;
     let root = how.root.as_ref().map(|root| ctx.typed_in.join(root));
-    if !is_undo_interrupted(&writable.session, Some(&ctx.home.data()), root.as_deref())? {
+    let data = Some(ctx.home.data()).filter(|data| data.is_absolute());
+    if !is_undo_interrupted(&writable.session, data.as_deref(), root.as_deref())? {
         return Ok(Some(Found { writable, is_recovered: false }));
     }
     if how.dry_run {

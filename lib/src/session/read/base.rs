@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use crate::dialect::{Dialect, Event};
@@ -50,12 +51,17 @@ pub(crate) fn inherit(session: &mut Session, origin: &BaseRef, reading: &ReadOpt
         return;
     };
     let dialect = base_session.source.dialect;
-    // The base may be the last of several files. What was undone in the earlier ones has the same numbers.
+    // The base may be the last of several files. What was undone at the end of an earlier one has the same numbers.
     let earlier = 1..=base_session.source.earlier.len();
-    let is_undone = |entry: &Entry| earlier.contains(&usize::from(entry.place.file));
+    let kept = last_entries(&base_session);
+    let is_undone = |at: usize, entry: &Entry| {
+        earlier.contains(&usize::from(entry.place.file)) && kept.get(&entry.place.file).is_none_or(|last| at > *last)
+    };
     let reaching = |mark: &Option<String>| {
         let mark = mark.as_deref()?;
-        base_session.skeleton.first_entry(|entry, id| !is_undone(entry) && dialect.is_at_or_after(id, mark))
+        let is_reached = |entry: &Entry| dialect.is_at_or_after(base_session.skeleton.ids.get(entry.id), mark);
+        let mut entries = base_session.skeleton.entries.iter().enumerate();
+        entries.find(|(at, entry)| !is_undone(*at, entry) && is_reached(entry)).map(|(at, _)| at)
     };
     let (until, incomplete) = (reaching(&origin.until), origin.last.is_some() && reaching(&origin.last).is_none());
     if let Some(until) = until {
@@ -72,6 +78,17 @@ pub(crate) fn inherit(session: &mut Session, origin: &BaseRef, reading: &ReadOpt
         session.skeleton.miss(missing, why, 0);
     }
     session.files.0.append(&mut base_session.files.0);
+}
+
+/// The last entry of each file that is part of the current branch.
+fn last_entries(session: &Session) -> HashMap<u16, usize> {
+    let records = session.head().map(|head| session.branch(head).records).unwrap_or_default();
+    let mut last = HashMap::new();
+    for at in records.iter().flat_map(|record| session.derived.tree.entries_of(record.node)).map(|at| at as usize) {
+        let of_file = last.entry(session.skeleton.entries[at].place.file).or_insert(at);
+        *of_file = at.max(*of_file);
+    }
+    last
 }
 
 /// The current branch of a session as the beginning of another one, which has `first_file` files of its own.
@@ -128,11 +145,6 @@ impl Skeleton {
     fn missing_base(&self) -> Option<(&str, BaseGap)> {
         let ControlKind::MissingBase(id, why) = self.controls.first()?.what else { return None };
         Some((self.ids.get(id), why))
-    }
-
-    /// The first entry that fits, by its id.
-    fn first_entry(&self, fits: impl Fn(&Entry, &str) -> bool) -> Option<usize> {
-        self.entries.iter().position(|entry| fits(entry, self.ids.get(entry.id)))
     }
 
     /// Removes this entry and all after it.

@@ -52,7 +52,9 @@ impl<'s> Fold<'s> {
         };
         fold.run();
         fold.resolve();
-        fold.tree.unfollowed_base = fold.missing_base.filter(|_| fold.current.tip().is_none());
+        // What a fork has of a session that ends too early is followed by nothing, and so is what is lost.
+        let is_lost = |(_, why): &(IdIndex, BaseGap)| *why == BaseGap::EndsEarly || fold.current.tip().is_none();
+        fold.tree.unfollowed_base = fold.missing_base.filter(is_lost);
         (fold.tree, fold.current)
     }
 

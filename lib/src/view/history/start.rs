@@ -16,7 +16,7 @@ use super::draft::TurnDrafts;
 use super::{History, Note, Turn, resume, window};
 use crate::model::error::Result;
 use crate::model::issue::IssueKind;
-use crate::model::record::{Body, Compaction, Kind};
+use crate::model::record::{Body, Compaction, Kind, RecordId};
 use crate::session::tree::skeleton::KeyRole;
 use crate::session::{Branch, RecordRef, Session};
 
@@ -83,6 +83,9 @@ fn sent<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut TurnDrafts<'
     let Some((at, compaction)) = last_cut(records, drafts)? else { return Ok(records.clone()) };
     let (before, after) = (&records[..at], &records[at + 1..]);
     let mut preserved = preserved(session, &compaction, before)?;
+    // What comes after it is sent in any case.
+    let follows: HashSet<usize> = after.iter().map(|record| record.order()).collect();
+    preserved.retain(|record| !follows.contains(&record.order()));
     if compaction.preserved_first {
         take_all(std::mem::take(&mut preserved).into_iter(), drafts)?;
     }
@@ -160,11 +163,10 @@ fn preserved<'s>(
 ) -> Result<Vec<RecordRef<'s>>> {
     if compaction.preserves_between {
         let ids: HashSet<&str> = compaction.preserved.iter().map(|id| id.as_str()).collect();
-        let named = |record: &RecordRef<'s>| ids.contains(&*record.id()) && record.kind() != Kind::Compaction;
+        let named = |record: &RecordRef<'s>| ids.contains(&*record.id());
         let Some(first) = before.iter().position(named) else { return Ok(Vec::new()) };
         let last = before.iter().rposition(named).unwrap_or(first);
-        let between = before[first..=last].iter().copied();
-        return Ok(between.filter(|record| record.kind() != Kind::Compaction).collect());
+        return without_cuts(before[first..=last].iter().copied());
     }
     let on_branch: HashMap<_, RecordRef<'s>> = before.iter().map(|record| (record.id(), *record)).collect();
     // A preserved record may be on another branch than the cut.
@@ -172,16 +174,20 @@ fn preserved<'s>(
         let node = session.skeleton.ids.find(id).and_then(|id| session.derived.tree.named(id))?;
         Some(session.at(node))
     };
-    let (mut records, mut known) = (Vec::new(), HashSet::new());
-    for id in &compaction.preserved {
-        let named = on_branch.get(id.as_str()).copied().or_else(|| elsewhere(id.as_str()));
-        let Some(record) = named.filter(|record| known.insert(record.order())) else { continue };
-        // The summary of an earlier compaction may be preserved, too; the place of its cut says nothing.
+    let mut known = HashSet::new();
+    let named = |id: &RecordId| on_branch.get(id.as_str()).copied().or_else(|| elsewhere(id.as_str()));
+    without_cuts(compaction.preserved.iter().filter_map(named).filter(|record| known.insert(record.order())))
+}
+
+/// The summary of an earlier compaction may be preserved, too; the place of its cut says nothing.
+fn without_cuts<'s>(records: impl Iterator<Item = RecordRef<'s>>) -> Result<Vec<RecordRef<'s>>> {
+    let mut kept = Vec::new();
+    for record in records {
         if !matches!(record.body()?, Body::Compaction(earlier) if earlier.cuts) {
-            records.push(record);
+            kept.push(record);
         }
     }
-    Ok(records)
+    Ok(kept)
 }
 
 /// What the model sees of the compaction itself.

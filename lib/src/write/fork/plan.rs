@@ -65,7 +65,7 @@ pub(super) fn linear_plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Vec<
         } else {
             is_on_branch = on_branch.contains(&record.order());
             // The answer that became a summary is beside the conversation only where the summary follows.
-            beside.retain(|(record, _): &(RecordRef<'s>, CopyAs)| is_on_branch || !record.kind().is_dialogue());
+            beside.retain(|(record, _): &(RecordRef<'s>, CopyAs)| is_on_branch || !record.is_summary());
             plan.append(&mut beside);
             plan.extend((is_on_branch && record.kind() != Kind::Rewind).then_some((record, CopyAs::Link)));
         }
