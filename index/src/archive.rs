@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use jiff::Timestamp;
 use rayon::prelude::*;
 use scrollback::model::project::Projects;
@@ -228,15 +228,7 @@ impl Archive {
         if sessions.iter().all(|(row, _)| listing::is_known_whole(row)) {
             return Vec::new();
         }
-        let partial: Vec<_> = sessions.iter_mut().filter(|(row, _)| !listing::is_known_whole(row)).collect();
-        let affordable = listing::affordable(&partial.iter().map(|(row, _)| &**row).collect::<Vec<_>>());
-        let affordable: HashSet<usize> = affordable.into_iter().collect();
-        let affordable = partial
-            .into_iter()
-            .enumerate()
-            .filter(|(at, _)| affordable.contains(at))
-            .map(|(_, session)| session);
-        let unreadable = self.read_whole(affordable.collect());
+        let unreadable = self.read_whole(listing::to_read_whole(sessions));
         sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
         unreadable
     }

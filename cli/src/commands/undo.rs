@@ -91,6 +91,13 @@ struct HowArgs {
     root: Option<PathBuf>,
 }
 
+impl HowArgs {
+    /// The directory of `--root`, as it was typed.
+    fn root_in(&self, ctx: &Ctx) -> Option<PathBuf> {
+        self.root.as_ref().map(|root| ctx.typed_in.join(root))
+    }
+}
+
 /// What `--json` prints.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -170,7 +177,7 @@ fn find(
     ctx: &mut Ctx,
 ) -> Result<Option<Found>, Failure> {
     let writable = Writable::find(name, global, ctx)?;
-    let root = how.root.as_ref().map(|root| ctx.typed_in.join(root));
+    let root = how.root_in(ctx);
     let data = Some(ctx.home.data()).filter(|data| data.is_absolute());
     if !is_undo_interrupted(&writable.session, data.as_deref(), root.as_deref())? {
         return Ok(Some(Found { writable, is_recovered: false }));
@@ -233,7 +240,7 @@ fn print_finished(undo: &Undo<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
 }
 
 fn open<'w>(writable: &'w Writable, how: &HowArgs, ctx: &Ctx) -> Result<Undo<'w>, Failure> {
-    let root = how.root.as_ref().map(|root| ctx.typed_in.join(root));
+    let root = how.root_in(ctx);
     let data = ctx.check_home(ctx.home.data(), "XDG_DATA_HOME or SCROLLBACK_HOME")?;
     let mut host = writable.host().clone();
     host.data = Some(data);

@@ -315,8 +315,7 @@ impl<'a> Renderer<'a> {
 
     /// The task list of a message, if it changed.
     pub(crate) fn todos(&mut self, message: &Message) -> String {
-        let list = message.metadata.as_ref().and_then(|metadata| metadata.get("todos")).and_then(Value::as_array);
-        let Some(list) = list.filter(|list| !list.is_empty() && !wrote_no_list(message)) else { return String::new() };
+        let Some(list) = tool_view::todo_list(message).filter(|list| !list.is_empty()) else { return String::new() };
         let items: Vec<_> = list.iter().filter_map(tool_view::todo).collect();
         outdent(&self.todos.update(&items, self.detail.full, self.paint()))
     }
@@ -360,12 +359,4 @@ fn thinking_mode(message: &Message) -> Option<String> {
 fn cut_off(message: &Message) -> Option<String> {
     let is_marked = message.metadata.as_ref()?.get("interrupted")? == &Value::Bool(true);
     is_marked.then(|| "interrupted".to_owned())
-}
-
-/// Whether every call of a message that was to change the task list failed: then the list is what it was.
-fn wrote_no_list(message: &Message) -> bool {
-    let calls = message.parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
-    let mut writes = calls.filter(|call| matches!(ToolView::of(call), ToolView::Todos { .. })).peekable();
-    let is_refused = |call: &ToolPart| matches!(tool_view::ending(call), Ending::Failed | Ending::Denied);
-    writes.peek().is_some() && writes.all(|call| is_refused(call))
 }

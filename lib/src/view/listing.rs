@@ -130,9 +130,17 @@ pub fn entitle(rows: &mut [&mut SessionRow]) {
     }
 }
 
-/// Which of these sessions a list reads whole: the newest ones, until the next would be too much in all. Those that are
-/// known whole already, and those that are too large, are passed over.
-pub fn affordable(rows: &[&SessionRow]) -> Vec<usize> {
+/// The sessions that a list reads whole.
+pub fn to_read_whole(sessions: &mut [(Box<SessionRow>, Source)]) -> Vec<&mut (Box<SessionRow>, Source)> {
+    let affordable = affordable(&sessions.iter().map(|(row, _)| &**row).collect::<Vec<_>>());
+    let affordable: HashSet<usize> = affordable.into_iter().collect();
+    let chosen = sessions.iter_mut().enumerate().filter(|(at, _)| affordable.contains(at));
+    chosen.map(|(_, session)| session).collect()
+}
+
+/// Which of these a list reads whole: the newest ones, until the next would be too much in all. Those that are known whole
+/// already, and those that are too large, are passed over.
+fn affordable(rows: &[&SessionRow]) -> Vec<usize> {
     let mut newest_first: Vec<usize> = (0..rows.len()).collect();
     newest_first.sort_by(|a, b| newest_first_order(rows[*a], rows[*b]));
     let is_wanted = |at: &usize| !is_known_whole(rows[*at]) && rows[*at].size_bytes <= WHOLE_SESSION_BYTES;

@@ -27,7 +27,7 @@ pub use summary::{brief, scalar_text, summary};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::model::message::{ToolPart, ToolState};
+use crate::model::message::{Message, Part, ToolPart, ToolState};
 use crate::model::named_enum;
 
 /// What a call does.
@@ -172,6 +172,17 @@ fn is_refusal(error: &str) -> bool {
 fn todos(input: &Map<String, Value>) -> Option<Vec<TodoItem<'_>>> {
     let list = input.get("todos").or_else(|| input.get("plan"))?.as_array()?;
     list.iter().map(todo).collect()
+}
+
+/// The task list after a message. If every call that was to change it failed, the list is what it was.
+pub fn todo_list(message: &Message) -> Option<&Vec<Value>> {
+    let calls = message.parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
+    let mut changes = calls.filter(|call| matches!(ToolView::of(call), ToolView::Todos { .. })).peekable();
+    let has_failed = |call: &ToolPart| matches!(ending(call), Ending::Failed | Ending::Denied);
+    if changes.peek().is_some() && changes.all(|call| has_failed(call)) {
+        return None;
+    }
+    message.metadata.as_ref()?.get("todos")?.as_array()
 }
 
 /// One task of a list.

@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use maud::{Markup, PreEscaped, html};
 use scrollback::model::{Issue, Message, Part, Severity};
 use scrollback::session::{Branch, RecordRef, Session};
-use scrollback::view::tool_view::{TodoStatus, todo};
+use scrollback::view::tool_view::{TodoStatus, todo, todo_list};
 use scrollback::view::{Conversation, Page};
 use serde_json::Value;
 
@@ -191,7 +191,7 @@ fn messages(
     let messages: Vec<&Message> = pieces.iter().filter_map(|(_, _, message)| message.as_ref()).collect();
     Ok(Shown {
         outline: outline(&messages),
-        todos: messages.iter().rev().find_map(|message| message.metadata.as_ref()?.get("todos").cloned()),
+        todos: messages.iter().rev().find_map(|message| todo_list(message).cloned().map(Value::Array)),
         html: {
             let end = transcript.end(range.end, &look).0;
             let pieces = pieces.iter().map(|(_, html, _)| html.as_str()).chain([end.as_str()]);

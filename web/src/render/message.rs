@@ -5,7 +5,7 @@ use maud::{Markup, PreEscaped, html};
 use scrollback::model::{DataPart, Display, Message, Part, Role, ToolPart, Usage};
 use scrollback::view::dividers;
 use scrollback::view::surroundings::{Around, TurnRequest};
-use scrollback::view::tool_view::{ToolView, attached_name, todo};
+use scrollback::view::tool_view::{ToolView, attached_name, todo, todo_list};
 use serde_json::Value;
 
 use super::grammar::Seen;
@@ -329,8 +329,7 @@ fn around(out: &mut Body, message: &Message, beside: &Beside<'_>, look: &Look<'_
     if !beside.reactions.is_empty() {
         out.push(Group::None, reactions(beside.reactions));
     }
-    let list = message.metadata.as_ref().and_then(|metadata| metadata.get("todos")).and_then(Value::as_array);
-    let items: Vec<_> = list.into_iter().flatten().filter_map(todo).collect();
+    let items: Vec<_> = todo_list(message).into_iter().flatten().filter_map(todo).collect();
     if !items.is_empty() && message.role == Role::Assistant {
         out.push(Group::None, todos::folded(&items));
     }

@@ -137,16 +137,10 @@ impl Stream {
         let Body::Assistant(content) = body(&line) else {
             return Err(Refused::because("assistant: message is missing"));
         };
-        if message.get("model").and_then(Value::as_str) == Some(OWN_MODEL) {
-            let texts =
-                content.parts.iter().map(|part| if let Part::Text(text) = part { Some(&*text.text) } else { None });
-            if let Some(texts) =
-                texts.collect::<Option<Vec<&str>>>().filter(|texts| !texts.is_empty() && content.error.is_none())
-            {
-                self.finish(parsed);
-                self.own_words = Some(texts.join("\n"));
-                return Ok(());
-            }
+        if let Some(words) = own_words(message, &content) {
+            self.finish(parsed);
+            self.own_words = Some(words);
+            return Ok(());
         }
         let id = message.get("id").and_then(Value::as_str);
         self.continue_message(id, content.model.clone(), parsed);
@@ -348,6 +342,16 @@ impl Stream {
             parsed.push(Op::EndStep(usage));
         }
     }
+}
+
+/// What the agent says itself in an answer that is not marked as an error.
+fn own_words(message: &Value, content: &Content) -> Option<String> {
+    if message.get("model").and_then(Value::as_str) != Some(OWN_MODEL) || content.error.is_some() {
+        return None;
+    }
+    let text = |part: &Part| if let Part::Text(text) = part { Some(text.text.to_string()) } else { None };
+    let texts: Vec<String> = content.parts.iter().map(text).collect::<Option<_>>()?;
+    (!texts.is_empty()).then(|| texts.join("\n"))
 }
 
 fn text_op(is_reasoning: bool, text: &str) -> Option<Op> {

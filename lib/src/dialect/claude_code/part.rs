@@ -229,3 +229,31 @@ impl<'a> ToolRun<'a> {
         about
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attachments_are_told_as_on_the_screen() {
+        for (attachment, expected) in [
+            (
+                r#"{"type": "already_read_file", "displayPath": "cart.py", "content": {"file": {"numLines": 7}}}"#,
+                Some("Read cart.py (7 lines)"),
+            ),
+            (
+                r#"{"type": "file", "filename": "a.txt", "content": {"file": {"numLines": 1}}}"#,
+                Some("Read a.txt (1 line)"),
+            ),
+            (
+                r#"{"type": "task_status", "description": "sub task", "status": "completed"}"#,
+                Some("Task \"sub task\" completed in background"),
+            ),
+            (r#"{"type": "task_status", "status": "completed"}"#, None),
+            (r#"{"type": "skill_listing"}"#, None),
+        ] {
+            let attachment: RawObject<'_> = serde_json::from_str(attachment).unwrap();
+            assert_eq!(attachment_notice(&attachment).as_deref(), expected);
+        }
+    }
+}

@@ -278,12 +278,12 @@ impl<'a> FileEnds<'a> {
     /// The last [`NEAR_END_BYTES`] with the byte before them, and where they begin: the end and the title are found there.
     fn near_end(&self) -> Result<(&[u8], u64)> {
         let begin = self.size_bytes.saturating_sub(NEAR_END_BYTES + 1);
-        if self.near_end.get().is_none() {
-            let mut bytes = Vec::new();
-            self.file.load(begin, self.size_bytes - begin, &mut bytes)?;
-            _ = self.near_end.set(bytes);
+        if let Some(bytes) = self.near_end.get() {
+            return Ok((bytes, begin));
         }
-        Ok((self.near_end.get().map_or(&[], Vec::as_slice), begin))
+        let mut bytes = Vec::new();
+        self.file.load(begin, self.size_bytes - begin, &mut bytes)?;
+        Ok((self.near_end.get_or_init(|| bytes), begin))
     }
 
     fn session(&self, bytes: Vec<u8>, offset: u64) -> Session {

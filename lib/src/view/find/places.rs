@@ -170,18 +170,12 @@ impl Places {
     /// [`listing::WHOLE_SESSION_BYTES`] and [`listing::WHOLE_LIST_BYTES`] allow. Those that cannot be read keep their
     /// descriptions. They are in the order of a list again.
     pub fn complete(&self, sessions: &mut [(Box<SessionRow>, Source)], now: Timestamp) -> Vec<Error> {
-        let affordable = listing::affordable(&sessions.iter().map(|(row, _)| &**row).collect::<Vec<_>>());
-        let affordable: HashSet<usize> = affordable.into_iter().collect();
         let projects = Projects::default();
-        let complete = |(_, (row, source)): (usize, &mut (Box<SessionRow>, Source))| {
+        let complete = |(row, source): &mut (Box<SessionRow>, Source)| {
             self.row(source, &projects, now, Depth::Whole).map(|whole| listing::replace(row, whole))
         };
-        let unreadable = sessions
-            .par_iter_mut()
-            .enumerate()
-            .filter(|(at, _)| affordable.contains(at))
-            .filter_map(|session| complete(session).err())
-            .collect();
+        let chosen = listing::to_read_whole(sessions);
+        let unreadable = chosen.into_par_iter().filter_map(|session| complete(session).err()).collect();
         sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
         unreadable
     }

@@ -282,3 +282,19 @@ fn an_attached_file_has_a_name() {
         "a.txt"
     );
 }
+
+#[test]
+fn a_refused_change_of_the_task_list_leaves_it_as_it_was() {
+    let list = json!([{"content": "Look", "status": "pending"}]);
+    let message = |state: Value| -> crate::model::message::Message {
+        let mut call =
+            json!({"type": "dynamic-tool", "toolName": "TodoWrite", "toolCallId": "c", "input": {"todos": list}});
+        call.as_object_mut().unwrap().extend(state.as_object().unwrap().clone());
+        serde_json::from_value(json!({"id": "a", "role": "assistant", "parts": [call], "metadata": {"todos": list}}))
+            .unwrap()
+    };
+    let done = message(json!({"state": "output-available", "output": "ok"}));
+    assert_eq!(todo_list(&done), list.as_array());
+    let failed = message(json!({"state": "output-error", "errorText": "No."}));
+    assert_eq!(todo_list(&failed), None);
+}

@@ -436,7 +436,7 @@ impl Undo<'_> {
             match (expected.is_empty(), &disk.found) {
                 (true, _) => match history.now() {
                     Err(unknown) if readiness_of(&unknown) != Readiness::Unproven => {
-                        return Ok(unknown_state(&unknown));
+                        return Ok(state_and_reason(&unknown));
                     }
                     _ => (Readiness::Unproven, "what the session left was not recorded"),
                 },
@@ -448,7 +448,7 @@ impl Undo<'_> {
                 Between::Somebody => {
                     (Readiness::Conflict, "somebody else changed it between two changes of the session")
                 }
-                Between::Unknown(unknown) => return Ok(unknown_state(&unknown)),
+                Between::Unknown(unknown) => return Ok(state_and_reason(&unknown)),
             }
         } else if *wanted == FileVersion::Absent && history.has_text_only && !is_text(disk)? {
             (Readiness::Unproven, "the agent does not tell a new file from one that is not text")
@@ -512,7 +512,7 @@ fn readiness_of(unknown: &Unknown) -> Readiness {
     }
 }
 
-fn unknown_state(unknown: &Unknown) -> (Readiness, Option<String>) {
+fn state_and_reason(unknown: &Unknown) -> (Readiness, Option<String>) {
     (readiness_of(unknown), Some(unknown.why().to_owned()))
 }
 
