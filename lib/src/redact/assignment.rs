@@ -69,8 +69,7 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
         return None;
     }
     let is_quoted = Quote::at(bytes, name.end).is_some();
-    let is_verb = names::is_verb(&text[name.clone()]);
-    let is_in_code = bytes[name].iter().any(u8::is_ascii_lowercase);
+    let is_in_code = bytes[name.clone()].iter().any(u8::is_ascii_lowercase);
     let (at, form) = after_type(text, at, form, promise.strength);
     let at = if form == Form::Spaced { after_constructor(bytes, at) } else { at };
     if let Some(quote) = Quote::at(bytes, at) {
@@ -108,7 +107,8 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
     let value = &text[found.value.clone()];
     let is_code = form == Form::Env && is_in_code && values::is_variable(value);
     // `pass: 123456` counts what passed.
-    let is_count = is_verb && form == Form::Spaced && value.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = form == Form::Spaced && value.bytes().all(|byte| byte.is_ascii_digit());
+    let is_count = is_number && names::is_verb(&text[name]);
     (!is_code && !is_count).then_some(found)
 }
 

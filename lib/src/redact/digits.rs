@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::AhoCorasick;
-use memchr::memmem;
 
 use super::values;
 
@@ -286,8 +285,16 @@ fn iban_near(bytes: &[u8], digits: usize, done: usize) -> Option<Range<usize>> {
 fn small_iban(bytes: &[u8], earliest: usize, digits: usize) -> Option<Range<usize>> {
     /// Two signs before it, the letters of its bank, and the longest one with spaces.
     const WINDOW: usize = 80;
-    let context = bytes[digits.saturating_sub(CONTEXT_BYTES)..digits].to_ascii_lowercase();
-    memmem::find(&context, b"iban")?;
+    const WORD: &[u8] = b"iban";
+    let is_start = |start: usize| match bytes[start..] {
+        [a, b, c, d, ..] => [a, b].iter().all(u8::is_ascii_alphabetic) && [c, d].iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    let mut context = bytes[digits.saturating_sub(CONTEXT_BYTES)..digits].windows(WORD.len());
+    // Most letters before a digit are neither.
+    if !(earliest..digits.saturating_sub(1)).any(is_start) || !context.any(|here| here.eq_ignore_ascii_case(WORD)) {
+        return None;
+    }
     let from = earliest.saturating_sub(2);
     let capitals = bytes[from..bytes.len().min(from + WINDOW)].to_ascii_uppercase();
     let found = (earliest - from..(digits - from).saturating_sub(1))

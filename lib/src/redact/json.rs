@@ -182,6 +182,8 @@ pub(super) struct Input<'l> {
 struct Walk<'w> {
     redactor: &'w Redactor,
     line: &'w [u8],
+    /// The same, unless some of it is no UTF-8: checked once, it need not be for each string.
+    text: Option<&'w str>,
     before: &'w [u8],
     kept: &'w HashSet<&'w str>,
     /// How long the longest of these is.
@@ -201,7 +203,8 @@ impl<'w> Walk<'w> {
         let Input { kept, before, line } = *input;
         let longest_kept = kept.iter().map(|kept| kept.len()).max().unwrap_or_default();
         let (findings, frames) = (Vec::new(), Vec::new());
-        Walk { redactor, line, before, kept, longest_kept, replaced, out, copied: 0, findings, frames }
+        let text = simdutf8::basic::from_utf8(line).ok();
+        Walk { redactor, line, text, before, kept, longest_kept, replaced, out, copied: 0, findings, frames }
     }
 
     fn run(&mut self) {
@@ -278,7 +281,10 @@ impl<'w> Walk<'w> {
         let (end, has_escapes) = string_end(line, quote + 1);
         let literal = Literal { quote, written: &line[quote + 1..end], is_closed: line.get(end) == Some(&b'"') };
         let is_key = self.frames.last().is_some_and(|frame| frame.expects_key);
-        let text = decoded(literal.written, has_escapes);
+        let text = match self.text {
+            Some(text) => said(Cow::Borrowed(&text[quote + 1..end]), has_escapes),
+            None => decoded(literal.written, has_escapes),
+        };
         // What others refer to is short: no long text is hashed to find that out.
         let is_kept = text.len() <= self.longest_kept && self.kept.contains(text.as_ref());
         if let Some(new) = self.replaced_string(is_key).filter(|_| !is_kept) {
@@ -425,8 +431,12 @@ pub(super) fn string_end(line: &[u8], start: usize) -> (usize, bool) {
 
 /// What a string of JSON says. A torn one is read as far as it goes.
 pub(super) fn decoded(raw: &[u8], has_escapes: bool) -> Cow<'_, str> {
-    let text = simdutf8::basic::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed);
-    if has_escapes { Cow::Owned(json::unescaped(&text)) } else { text }
+    said(simdutf8::basic::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed), has_escapes)
+}
+
+/// What a string says, given what is between its quotes.
+fn said(written: Cow<'_, str>, has_escapes: bool) -> Cow<'_, str> {
+    if has_escapes { Cow::Owned(json::unescaped(&written)) } else { written }
 }
 
 /// Finds places of what a string says in the string as it is written. They only grow.

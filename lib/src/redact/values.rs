@@ -440,6 +440,16 @@ fn is_name(value: &str) -> bool {
     !value.is_ascii() || all_capitals || is_camel(value) && value.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
+/// Whether a value has signs in it that stand together in programs only.
+fn has_operator(value: &str) -> bool {
+    #[rustfmt::skip]
+    const OPERATORS: [&str; 17] =
+        ["::", "->", "=>", "()", "!=", "==", "${", "#{", "%{", "</", "/>", "||", "&&", "[a-z", "[A-Z", "[0-9", "(?:"];
+    // Each has one of these, and most values none.
+    let is_sign = |byte: u8| matches!(byte, b':' | b'>' | b'(' | b'=' | b'{' | b'<' | b'|' | b'&' | b'[');
+    value.bytes().any(is_sign) && OPERATORS.iter().any(|operator| value.contains(operator))
+}
+
 /// An expression of a programming language.
 pub(super) fn is_code(value: &str) -> bool {
     let starts_as_code = value.starts_with(['$', '&', '(', '[', '{', '<', '=', '|', '/', ';', '\\', ')', '@', ','])
@@ -450,10 +460,6 @@ pub(super) fn is_code(value: &str) -> bool {
     let inside = value.trim_end_matches(['=', '!', '>', '|', '&']);
     // `e.password=t||""`
     let is_choice = (value.ends_with("||") || value.ends_with("&&")) && is_name_of_code(&value[..value.len() - 2]);
-    let has_operator =
-        ["::", "->", "=>", "()", "!=", "==", "${", "#{", "%{", "</", "/>", "||", "&&", "[a-z", "[A-Z", "[0-9", "(?:"]
-            .iter()
-            .any(|sign| inside.contains(sign));
     let dotted = value.contains('.')
         && value.split('.').all(|part| {
             part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
@@ -468,7 +474,7 @@ pub(super) fn is_code(value: &str) -> bool {
             || is_call(rest)
     });
     let is_internal = value.starts_with('_') && value[1..].contains('_') && is_name_of_code(value);
-    starts_as_code || is_choice || has_operator || dotted || is_pointer || is_internal || is_call(value)
+    starts_as_code || is_choice || has_operator(inside) || dotted || is_pointer || is_internal || is_call(value)
 }
 
 fn is_name_of_code(value: &str) -> bool {

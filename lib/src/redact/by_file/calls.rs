@@ -132,6 +132,9 @@ impl SensitiveCalls {
 
     /// Whether an object belongs to one of them: progress has an id of its own beside the call's.
     pub(super) fn include(&self, map: &Map<String, Value>) -> bool {
+        if self.known.lengths.is_none() {
+            return false;
+        }
         let has_id = |key: &&str| map.get(*key).and_then(Value::as_str).is_some_and(|id| self.has_id(id));
         CALL_IDS.iter().any(has_id) || CallKey::of(map).is_some_and(|key| self.has(&key))
     }
