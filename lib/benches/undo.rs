@@ -15,8 +15,8 @@ use sha2::{Digest, Sha256};
 
 const FILES: usize = 10_000;
 const FILES_PER_FOLDER: usize = 100;
-/// A source file of about a hundred lines.
-const FILE_BYTES: usize = 4_000;
+/// Of about 40 bytes: a source file of 4 kB.
+const LINES: usize = 100;
 const ROUNDS: usize = 5;
 
 fn main() {
@@ -52,12 +52,13 @@ fn main() {
     println!("limit: stat and hash\t{limit}\nours: read the history\t{opened}\nours: plan\t{planned}");
 }
 
-/// Writes every file, each with a content of its own.
+/// Writes every file, each with a content of its own that packs no better than a program does.
 fn write(paths: &[PathBuf], word: &str) {
-    for path in paths {
+    for (at, path) in paths.iter().enumerate() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let line = format!("{word} {}\n", path.file_name().unwrap().display());
-        fs::write(path, line.repeat(FILE_BYTES / line.len())).unwrap();
+        let number = |line: usize| ((at * LINES + line) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
+        let lines = (0..LINES).map(|line| format!("{word} at {:08x}: the tide is low.\n", number(line)));
+        fs::write(path, lines.collect::<String>()).unwrap();
     }
 }
 

@@ -89,6 +89,14 @@ impl FileCopy {
         }
     }
 
+    /// Fails if the content is missing or not the recorded one.
+    pub(crate) fn check(&self) -> Result<()> {
+        match &*self.kept {
+            Kept::Blob { folder, id } => blob::check(folder, id),
+            Kept::Bytes(_) | Kept::File(_) => self.copy_to(&mut io::sink()),
+        }
+    }
+
     fn checked(&self, out: &mut dyn Write, path: &Path) -> Result<()> {
         let mut from = BufReader::with_capacity(blob::PIECE_BYTES, self.open()?);
         let Some(recorded) = &self.sha256 else { return io::copy(&mut from, out).at(path).map(drop) };

@@ -21,6 +21,10 @@ pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 /// Room behind what is unpacked: without it zstd copies the end of a blob byte by byte, and of a small one that is most of it.
 const SPARE_BYTES: usize = 64;
 
+/// How the seal of a blob begins: a frame that zstd passes over, and how long what is in it is.
+const SEAL_BEGIN: [u8; 8] = [0x5b, 0x2a, 0x4d, 0x18, blake3::OUT_LEN as u8, 0, 0, 0];
+const SEAL_BYTES: usize = SEAL_BEGIN.len() + blake3::OUT_LEN;
+
 /// The folder of a store's blobs.
 pub fn folder(store: &Path) -> PathBuf {
     store.join("blobs")
@@ -71,6 +75,32 @@ pub fn copy_to(folder: &Path, name: &str, to: &Path, writer: &mut dyn Write) -> 
         let blob = zstd::stream::Decoder::with_context(open_packed(&path)?, context);
         copy_checked(blob, name, &path, to, writer)
     })
+}
+
+/// Whether a blob is there and whole. One with a seal need not be unpacked for that.
+pub(crate) fn check(folder: &Path, name: &str) -> Result<()> {
+    let path = path_of(folder, name)?;
+    let is_sealed = UNPACKER.with_borrow_mut(|Unpacker { packed, .. }| {
+        let read = read_some(&mut regular_file::open_own(&path)?, packed).at(&path)?;
+        Ok(is_sealed(&packed[..read], name))
+    })?;
+    if is_sealed {
+        return Ok(());
+    }
+    copy_to(folder, name, Path::new(name), &mut io::sink()).map(drop)
+}
+
+/// A packed blob with its seal: a hash of the packed bytes, for which the name is the key.
+pub(crate) fn sealed(mut packed: Vec<u8>, name: &blake3::Hash) -> Vec<u8> {
+    let seal = blake3::keyed_hash(name.as_bytes(), &packed);
+    packed.extend(SEAL_BEGIN.iter().chain(seal.as_bytes()));
+    packed
+}
+
+fn is_sealed(file: &[u8], name: &str) -> bool {
+    let Some((packed, seal)) = file.split_last_chunk::<SEAL_BYTES>() else { return false };
+    let Ok(name) = blake3::Hash::from_hex(name) else { return false };
+    seal.strip_prefix(&SEAL_BEGIN).is_some_and(|seal| seal == blake3::keyed_hash(name.as_bytes(), packed).as_bytes())
 }
 
 fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
@@ -169,6 +199,25 @@ mod tests {
             let dir = store(&name, damaged);
             assert!(matches!(get(dir.path(), &name), Err(Error::Io { .. })), "{damaged:?}");
         }
+    }
+
+    #[test]
+    fn a_seal_tells_damage_as_unpacking_does() {
+        let (name, packed) = packed(&b"high water at 04:12\n".repeat(50));
+        let whole = sealed(packed, &blake3::Hash::from_hex(&name).unwrap());
+        let dir = store(&name, &whole);
+        assert_eq!(get(dir.path(), &name).unwrap(), b"high water at 04:12\n".repeat(50));
+        check(dir.path(), &name).unwrap();
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 1;
+            let dir = store(&name, &damaged);
+            assert_eq!(check(dir.path(), &name).is_ok(), get(dir.path(), &name).is_ok(), "byte {at}");
+            let dir = store(&name, &whole[..at]);
+            assert_eq!(check(dir.path(), &name).is_ok(), get(dir.path(), &name).is_ok(), "cut at {at}");
+        }
+        let other = blake3::hash(b"other").to_hex().to_string();
+        check(store(&other, &whole).path(), &other).unwrap_err();
     }
 
     #[test]

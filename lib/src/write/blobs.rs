@@ -13,7 +13,7 @@ use crate::model::error::{At, Error, Result};
 use crate::model::hash::{Hashing, sha256};
 use crate::model::host::Host;
 use crate::model::regular_file;
-use crate::session::blob::{BLOB_LIMIT_BYTES, PIECE_BYTES, path_of};
+use crate::session::blob::{BLOB_LIMIT_BYTES, PIECE_BYTES, path_of, sealed};
 pub use crate::session::blob::{copy_to, folder, get, is_name};
 
 pub use in_use::{BlobFile, BlobUse};
@@ -61,12 +61,13 @@ impl Blobs<'_> {
     /// Writes a blob, unless it is there, and returns its name: its BLAKE3 hash in hexadecimal digits. It is safe on disk on
     /// return.
     pub(crate) fn put(&self, bytes: &[u8]) -> Result<String> {
-        let name = blake3::hash(bytes).to_hex().to_string();
+        let hash = blake3::hash(bytes);
+        let name = hash.to_hex().to_string();
         let path = path_of(self.folder, &name)?;
         if !self.is_there(&path, &name) {
             make_folders(self.disk, &path)?;
             let packed = zstd::bulk::compress(bytes, COMPRESSION_LEVEL).at(&path)?;
-            replace(self.disk, &path, &(self.host.new_id)(), &packed, Durable::Yes)?;
+            replace(self.disk, &path, &(self.host.new_id)(), &sealed(packed, &hash), Durable::Yes)?;
         }
         Ok(name)
     }

@@ -474,7 +474,7 @@ fn compared(one: &FileVersion, other: &FileVersion) -> Result<bool, Unknown> {
         return Ok(true);
     }
     for copy in [one, other].into_iter().filter_map(FileVersion::copy).filter(|copy| copy.sha256().is_none()) {
-        copy.copy_to(&mut io::sink()).map_err(|error| Unknown::Failed(why_unusable(&error)))?;
+        copy.check().map_err(|error| Unknown::Failed(why_unusable(&error)))?;
     }
     Ok(false)
 }

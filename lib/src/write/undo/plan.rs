@@ -403,7 +403,7 @@ impl Undo<'_> {
         }
         // A copy that is missing or damaged is found out before anything is changed.
         if let Some(copy) = wanted.copy()
-            && let Err(error) = copy.copy_to(&mut std::io::sink())
+            && let Err(error) = copy.check()
         {
             return Ok(PlannedFile::blocked(path.as_str(), action, Readiness::Failed, why_unusable(&error)));
         }
