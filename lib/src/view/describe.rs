@@ -319,7 +319,7 @@ pub(crate) fn title(text: &str) -> String {
 
 /// A text in one line, cut on a character.
 pub(crate) fn shorten(text: &str, max_chars: usize) -> String {
-    let (mut line, mut chars) = (String::new(), 0);
+    let (mut line, mut chars) = (String::with_capacity(max_chars), 0);
     // No further than it is shown: a prompt can be a whole file.
     for word in text.split_whitespace() {
         if !line.is_empty() {
@@ -327,15 +327,17 @@ pub(crate) fn shorten(text: &str, max_chars: usize) -> String {
             chars += 1;
         }
         let left = (max_chars + 1_usize).saturating_sub(chars);
-        let end = word.char_indices().nth(left).map_or(word.len(), |(end, _)| end);
+        let fits = word.len() <= left;
+        let end = if fits { word.len() } else { word.char_indices().nth(left).map_or(word.len(), |(end, _)| end) };
         line.push_str(&word[..end]);
         chars += word[..end].chars().count();
         if chars > max_chars {
             break;
         }
     }
-    if chars <= max_chars {
-        return line;
+    if let Some((end, _)) = line.char_indices().nth(max_chars - 1).filter(|_| chars > max_chars) {
+        line.truncate(end);
+        line.push('…');
     }
-    line.chars().take(max_chars - 1).chain(['…']).collect()
+    line
 }

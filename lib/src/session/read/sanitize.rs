@@ -48,8 +48,7 @@ pub(crate) fn utf8(bytes: &[u8]) -> Sanitized<'_> {
 /// the text has neither.
 pub fn strings(text: &str) -> Option<String> {
     let surrogates = lone_surrogates(text);
-    let controls = text.bytes().any(|byte| byte < 0x20);
-    if surrogates.is_empty() && !controls {
+    if surrogates.is_empty() && !has_controls(text.as_bytes()) {
         return None;
     }
     let mut bytes = text.to_owned().into_bytes();
@@ -63,6 +62,12 @@ pub fn strings(text: &str) -> Option<String> {
     }
     // Only ASCII was written over ASCII, so it is UTF-8 and nothing is copied.
     Some(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// Whether there is a control character. Looked for in blocks: a search that may stop at each byte takes one at a time.
+fn has_controls(bytes: &[u8]) -> bool {
+    const BLOCK: usize = 128;
+    bytes.chunks(BLOCK).any(|block| block.iter().fold(false, |found, byte| found | (*byte < 0x20)))
 }
 
 /// Whether there is any `\u`: few lines have one, and the others need no further check.
