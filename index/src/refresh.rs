@@ -20,7 +20,7 @@ use crate::part::{each_part, standings};
 use crate::query::Labels;
 
 /// How much text is stored at once, and how long one that stops it waits: less loses time, more loses work.
-const BATCH_BYTES: usize = 48 * 1024 * 1024;
+const BATCH_BYTES: usize = 24 * 1024 * 1024;
 const BATCH_TIME: Duration = Duration::from_secs(10);
 
 /// How many sessions wait to be written: each holds its words in memory.

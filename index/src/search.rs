@@ -181,8 +181,7 @@ impl Archive {
         for record in self.ask(|index| index.cut_records(&sources))? {
             records.entry(record.source).or_default().push(record);
         }
-        let mask = self.places.mask.clone();
-        let look = Look { query, mask: mask.as_deref() };
+        let look = Look::new(query, self.places.mask.as_deref());
         let candidates: Vec<(&Asked<'_>, Vec<CutRecord>)> = cut
             .par_iter()
             .filter_map(|(asked, known)| Some((asked, look.candidates(asked.source, records.get(&known.id)?))))
@@ -223,7 +222,7 @@ impl Archive {
         answer: &mut Answer,
     ) -> Vec<Found> {
         let reader = self.reader();
-        let look = Look { query, mask: self.places.mask.as_deref() };
+        let look = Look::new(query, self.places.mask.as_deref());
         let scan = |asked: &Asked<'_>| {
             if !look.at_file(asked.source) {
                 return Ok(Vec::new());
@@ -263,15 +262,21 @@ fn collected(scanned: Vec<Scanned>, answer: &mut Answer) -> Vec<Found> {
 }
 
 /// A look at bytes before they are read as a session, which costs many times as much: whether something in them could match.
-#[derive(Clone, Copy)]
 struct Look<'q> {
     query: &'q Query,
-    mask: Option<&'q Redactor>,
+    /// Words that masking may write: a text need not have them.
+    written_by_mask: HashSet<&'q str>,
 }
 
-impl Look<'_> {
+impl<'q> Look<'q> {
+    fn new(query: &'q Query, mask: Option<&Redactor>) -> Look<'q> {
+        let words = query.terms().flat_map(|term| &term.words).map(String::as_str);
+        let is_written = |word: &&str| mask.is_some_and(|mask| mask.may_write(word));
+        Look { query, written_by_mask: words.filter(is_written).collect() }
+    }
+
     /// The records that could match.
-    fn candidates(self, source: &Source, records: &[CutRecord]) -> Vec<CutRecord> {
+    fn candidates(&self, source: &Source, records: &[CutRecord]) -> Vec<CutRecord> {
         let Ok((file, _)) = regular_file::open(&source.path, Links::Follow) else { return records.to_vec() };
         let may_match = |record: &&CutRecord| {
             let bytes = record.span.and_then(|(offset, length)| read_at(&file, offset, length));
@@ -281,21 +286,20 @@ impl Look<'_> {
     }
 
     /// Whether anything in a file could match. Titles and the like in other files are not text.
-    fn at_file(self, source: &Source) -> bool {
+    fn at_file(&self, source: &Source) -> bool {
         let is_one_file = source.key.is_none() && !source.has_further_files();
         let bytes =
             is_one_file.then(|| regular_file::read(&source.path, LOOKED_AT_BYTES, Links::Follow).ok()).flatten();
         bytes.is_none_or(|bytes| self.may_match(bytes))
     }
 
-    fn may_match(self, bytes: Vec<u8>) -> bool {
+    fn may_match(&self, bytes: Vec<u8>) -> bool {
         // What is compressed, or has letters written in escapes, cannot be seen.
         if bytes.first() != Some(&b'{') || has_escaped_letters(&bytes) {
             return true;
         }
         let text = Searchable::new(bytes);
-        let is_written_by_mask = |word: &str| self.mask.is_some_and(|mask| mask.may_write(word));
-        self.query.could_match(&|word| text.may_have(word) || is_written_by_mask(word))
+        self.query.could_match(&|word| text.may_have(word) || self.written_by_mask.contains(word))
     }
 }
 

@@ -102,7 +102,11 @@ impl Searchable {
     pub(crate) fn new(mut bytes: Vec<u8>) -> Searchable {
         let folded = match bytes.is_ascii() {
             true => String::new(),
-            false => folded_pieces(&String::from_utf8_lossy(&bytes)),
+            // Checked at once, and piece by piece only if some of it is no text: that is many times slower.
+            false => match simdutf8::basic::from_utf8(&bytes) {
+                Ok(text) => folded_pieces(text),
+                Err(_) => folded_pieces(&String::from_utf8_lossy(&bytes)),
+            },
         };
         bytes.make_ascii_lowercase();
         Searchable { lowered: bytes, folded }
@@ -119,13 +123,20 @@ impl Searchable {
     }
 }
 
+/// The first byte from `at` on that is no ASCII. Whole blocks are passed over first: most of a text is.
+fn beyond_ascii(bytes: &[u8], at: usize) -> Option<usize> {
+    const BLOCK_BYTES: usize = 64;
+    let plain = bytes[at..].chunks(BLOCK_BYTES).take_while(|block| block.is_ascii()).count() * BLOCK_BYTES;
+    let from = bytes.len().min(at + plain);
+    bytes[from..].iter().position(|byte| !byte.is_ascii()).map(|next| from + next)
+}
+
 /// The runs of letters in which folding changes more than the case of ASCII, folded. Of most texts that is little.
 fn folded_pieces(text: &str) -> String {
     let bytes = text.as_bytes();
     let is_separator = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
     let (mut pieces, mut at) = (String::new(), 0);
-    while let Some(next) = bytes[at..].iter().position(|byte| !byte.is_ascii()) {
-        let first = at + next;
+    while let Some(first) = beyond_ascii(bytes, at) {
         let Some(c) = text[first..].chars().next() else { break };
         at = first + c.len_utf8();
         if stays(c) {

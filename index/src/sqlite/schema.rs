@@ -64,7 +64,7 @@ create virtual table vocabulary using fts5vocab(words, row);
 ";
 
 /// A crash may cost what was stored last, which is read again.
-const SETTINGS: &str = "pragma synchronous = normal; pragma temp_store = memory; pragma cache_size = -65536;";
+const SETTINGS: &str = "pragma synchronous = normal; pragma temp_store = memory; pragma cache_size = -32768;";
 
 /// Makes the folder of an index, for its owner only.
 pub(super) fn make_folder(path: &Path) -> Result<()> {
