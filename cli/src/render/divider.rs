@@ -37,6 +37,7 @@ pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look,
                 (Some(before), None) => format!(": {before} tokens"),
                 _ => String::new(),
             };
+            let messages = number("messages").map(|count| format!(" {}", plural(count, "message"))).unwrap_or_default();
             let trigger = if text("trigger").is_empty() { String::new() } else { format!(" ({})", text("trigger")) };
             let summary = markdown::render(text("summary"), &look.beside(2));
             let lines: Vec<&str> = summary.lines().collect();
@@ -49,7 +50,7 @@ pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look,
             }
             let kept = data.get("preserved").and_then(Value::as_array).is_some_and(|kept| !kept.is_empty());
             let sees = if kept { "to this summary and what was kept" } else { "to this summary" };
-            let what = format!("compacted{trigger}{tokens}, {sees}");
+            let what = format!("compacted{messages}{trigger}{tokens}, {sees}");
             format!("{}\n{summary}", rule(&what, look))
         }
         "rewind" => {

@@ -9,7 +9,7 @@ use crate::model::record::{Compaction, Content, RecordId, Restore, Rewind};
 /// A compaction.
 pub(crate) fn compaction(record: &str, compaction: &Compaction) -> Part {
     let data = json!({
-        "summary": compaction.summary, "trigger": compaction.trigger,
+        "summary": compaction.summary, "trigger": compaction.trigger, "messages": compaction.messages,
         "tokensBefore": compaction.tokens_before, "tokensAfter": compaction.tokens_after,
         "preserved": Some(&compaction.preserved).filter(|preserved| !preserved.is_empty()),
     });
@@ -25,6 +25,7 @@ pub(crate) fn compaction_of(parts: &[Part]) -> Compaction {
     Compaction {
         summary: text("summary"),
         trigger: text("trigger"),
+        messages: field("messages").and_then(Value::as_u64),
         tokens_before: field("tokensBefore").and_then(Value::as_u64),
         tokens_after: field("tokensAfter").and_then(Value::as_u64),
         preserved: preserved.filter_map(Value::as_str).map(RecordId::from).collect(),

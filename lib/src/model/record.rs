@@ -424,6 +424,8 @@ pub struct Compaction {
     pub summary: Option<String>,
     /// manual, auto.
     pub trigger: Option<String>,
+    /// How many messages it replaces.
+    pub messages: Option<u64>,
     /// Tokens in the window before.
     pub tokens_before: Option<u64>,
     /// Tokens in the window after.

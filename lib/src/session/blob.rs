@@ -100,7 +100,8 @@ pub(crate) fn sealed(mut packed: Vec<u8>, name: &blake3::Hash) -> Vec<u8> {
 fn is_sealed(file: &[u8], name: &str) -> bool {
     let Some((packed, seal)) = file.split_last_chunk::<SEAL_BYTES>() else { return false };
     let Ok(name) = blake3::Hash::from_hex(name) else { return false };
-    seal.strip_prefix(&SEAL_BEGIN).is_some_and(|seal| seal == blake3::keyed_hash(name.as_bytes(), packed).as_bytes())
+    seal.strip_prefix(&SEAL_BEGIN)
+        .is_some_and(|seal| seal == blake3::keyed_hash(name.as_bytes(), packed).as_bytes())
 }
 
 fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {

@@ -45,6 +45,9 @@ fn a_boundary_and_its_summary_are_one_line_across_the_page() {
     let Body::Compaction(cut) = session.find("c1").unwrap().body().unwrap() else { panic!("c1 is a compaction") };
     assert!(cut.cuts);
     assert_eq!(cut.preserved.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["u1", "a1"]);
+    let from_here = messages(&case("compaction-from-here")).into_iter().flat_map(|message| message.parts);
+    let mut counts = from_here.filter_map(|part| serde_json::to_value(part).unwrap()["data"]["messages"].as_u64());
+    assert_eq!(counts.next(), Some(2), "as on the agent's screen");
     let kept = parts(&case("compaction-of-another-agent"), 1);
     assert_eq!(kept[2], json!({"type": "data-compaction", "data": {"record": "c1", "summary": "One was asked."}}));
     assert_eq!(kept.as_array().unwrap().len(), 3);

@@ -45,6 +45,7 @@ fn compaction(data: &Value, look: &Look<'_>) -> Markup {
         other => format!("Compacted ({})", text::brief(other, 40)),
     };
     let facts = html! {
+        @if let Some(count) = data.get("messages").and_then(Value::as_u64) { span { (plural(count, "message")) } }
         @match (before, after) {
             (Some(before), Some(after)) => {
                 span.num { (grouped(before)) " → " (grouped(after)) " tokens" }

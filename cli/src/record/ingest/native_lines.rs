@@ -189,6 +189,7 @@ fn compaction(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
             let mut fields = Fields(object);
             compaction.summary = Some(fields.needed(&["summary", "text"])?);
             compaction.trigger = fields.text(&["trigger"])?;
+            compaction.messages = fields.count(&["messages"])?;
             compaction.tokens_before = fields.count(&["tokensBefore"])?;
             compaction.tokens_after = fields.count(&["tokensAfter"])?;
             if let Some(preserved) = fields.any(&["preserved"]) {

@@ -161,6 +161,7 @@ fn compaction(fields: &RawObject<'_>, line: &Line<'_>) -> Compaction {
     Compaction {
         summary,
         trigger: metadata.string("trigger"),
+        messages: metadata.count("messagesSummarized"),
         tokens_before: metadata.count("preTokens"),
         tokens_after: metadata.count("postTokens"),
         preserved: listed.unwrap_or_else(ends).into_iter().map(RecordId).collect(),

@@ -118,6 +118,7 @@ impl Line<'_> {
         Compaction {
             summary: self.summary.owned(),
             trigger: self.trigger.owned(),
+            messages: self.messages.0,
             tokens_before: self.tokens_before.0,
             tokens_after: self.tokens_after.0,
             preserved: preserved.iter().filter_map(Value::as_str).map(RecordId::from).collect(),

@@ -41,6 +41,7 @@ pub(super) struct Line<'a> {
     pub(super) title_source: Text<'a>,
     pub(super) summary: Text<'a>,
     pub(super) trigger: Text<'a>,
+    pub(super) messages: Count,
     pub(super) tokens_before: Count,
     pub(super) tokens_after: Count,
     // Needed only by the body.

@@ -93,9 +93,19 @@ fn written_out(compaction: Compaction, group: &[RecordRef<'_>]) -> Result<Compac
     let (Some(last), true) = (group.last(), keeps_more && is_sent && !is_whole) else { return Ok(compaction) };
     let history = History::of(last.session, *last)?;
     let replacement = history.turns.into_iter().filter_map(into_body).collect();
-    let Compaction { summary, trigger, tokens_before, tokens_after, .. } = compaction;
+    let Compaction { summary, trigger, messages, tokens_before, tokens_after, .. } = compaction;
     let replacement = Some(replacement);
-    Ok(Compaction { summary, trigger, tokens_before, tokens_after, replacement, cuts: true, ..Compaction::default() })
+    let cuts = true;
+    Ok(Compaction {
+        summary,
+        trigger,
+        messages,
+        tokens_before,
+        tokens_after,
+        replacement,
+        cuts,
+        ..Compaction::default()
+    })
 }
 
 /// A turn as a body of a replaced history.

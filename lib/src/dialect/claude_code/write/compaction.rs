@@ -30,7 +30,11 @@ impl Record<'_> {
     fn boundary(&self, compaction: &Compaction) -> Fields {
         let mut metadata = Fields::new();
         metadata.put_some("trigger", compaction.trigger.as_deref());
-        metadata.put_counts([("preTokens", compaction.tokens_before), ("postTokens", compaction.tokens_after)]);
+        metadata.put_counts([
+            ("messagesSummarized", compaction.messages),
+            ("preTokens", compaction.tokens_before),
+            ("postTokens", compaction.tokens_after),
+        ]);
         if let (Some(first), Some(last)) = (compaction.preserved.first(), compaction.preserved.last()) {
             // The summary becomes the parent of the preserved records.
             let anchor = self.draft.id;

@@ -181,8 +181,8 @@ impl Record<'_> {
         payload.put_some("replacement_history", is_replaced.then_some(replacement));
         self.push("compacted", payload.into(), Names::Place);
         self.losses().append(&mut items.written.losses);
-        let has_details =
-            compaction.trigger.is_some() || compaction.tokens_before.is_some() || compaction.tokens_after.is_some();
+        let counts = [compaction.messages, compaction.tokens_before, compaction.tokens_after];
+        let has_details = compaction.trigger.is_some() || counts.iter().any(Option::is_some);
         self.losses().dropped_if(has_details, Lost::CompactionDetails);
         self.losses().dropped_if(!compaction.preserved.is_empty(), Lost::KeptRecords);
     }

@@ -124,7 +124,11 @@ impl<'d> LineWriter<'d> {
         let fields = &mut self.fields;
         fields.put_some("summary", compaction.summary.as_deref());
         fields.put_some("trigger", compaction.trigger.as_deref());
-        fields.put_counts([("tokensBefore", compaction.tokens_before), ("tokensAfter", compaction.tokens_after)]);
+        fields.put_counts([
+            ("messages", compaction.messages),
+            ("tokensBefore", compaction.tokens_before),
+            ("tokensAfter", compaction.tokens_after),
+        ]);
         fields.put_some("preserved", (!compaction.preserved.is_empty()).then(|| json!(compaction.preserved)));
         fields.put_some("preservesBetween", compaction.preserves_between.then_some(true));
         fields.put_some("preservedFirst", compaction.preserved_first.then_some(true));

@@ -26,7 +26,8 @@ impl Record {
             (None, None) => Vec::new(),
         };
         let mut payload = fields(json!({"info": info}));
-        self.losses().dropped_if(history.is_empty(), Lost::CompactionDetails);
+        let has_count = compaction.messages.is_some();
+        self.losses().dropped_if(history.is_empty() || has_count, Lost::CompactionDetails);
         payload.put_some("compressedHistory", Some(history).filter(|history| !history.is_empty()));
         self.system("chat_compression", payload.into());
     }
