@@ -75,7 +75,7 @@ pub(crate) fn run(args: &FilesArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     }
     let data = Some(ctx.home.data()).filter(|data| data.is_absolute());
     let history = file_history(&writable.session, data.as_deref(), None)?;
-    if is_undo_interrupted(&writable.session, data.as_deref(), None)? {
+    if is_undo_interrupted(&writable.session, data.as_deref(), None) {
         let what = "an undo of this project was interrupted; the next `undo` or `redo` finishes it or takes it back";
         ctx.caution("interrupted", what)?;
     }

@@ -179,7 +179,7 @@ fn find(
     let writable = Writable::find(name, global, ctx)?;
     let root = how.root_in(ctx);
     let data = Some(ctx.home.data()).filter(|data| data.is_absolute());
-    if !is_undo_interrupted(&writable.session, data.as_deref(), root.as_deref())? {
+    if !is_undo_interrupted(&writable.session, data.as_deref(), root.as_deref()) {
         return Ok(Some(Found { writable, is_recovered: false }));
     }
     if how.dry_run {
@@ -201,7 +201,7 @@ fn find(
         }
         Some(Recovered::Finished) => ctx.note("An undo that was interrupted is finished.")?,
         Some(Recovered::RolledBack) => {
-            ctx.note("An undo that was interrupted is taken back: files had changed since.")?
+            ctx.note("An undo that was interrupted is taken back: it could not be finished any more.")?
         }
         None => {}
     }
@@ -319,6 +319,14 @@ fn print_cautions(undo: &Undo<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
         warnings::print(&[Warning::InUse], ctx)?;
     }
     restore_plan::print_gaps(undo.history(), ctx)?;
+    if undo.session().has_errors() {
+        let session = undo.session().id().to_string();
+        let what = format!(
+            "lines of the session are damaged: what they told of files is not known; `scrollback doctor {}` lists them",
+            clean::line(&session)
+        );
+        ctx.caution("damaged-session", &what)?;
+    }
     if let Some(record) = undo.unmoved_conversation() {
         let (session, record) = (undo.session().id().to_string(), record.to_string());
         let what = format!(
@@ -400,7 +408,14 @@ fn move_conversation(writable: &Writable, undo: &Undo<'_>, plan: &Plan, ctx: &mu
         return Ok(());
     };
     let reason = if plan.is_redo { "redo" } else { "undo" };
-    let rewound = writable.store()?.rewind(&writable.source, record.as_str(), Some(reason.to_owned()))?;
+    let rewound = writable.store()?.rewind(&writable.source, record.as_str(), Some(reason.to_owned()));
+    let rewound = rewound.map_err(|error| {
+        let failure = Failure::from(error);
+        let message = format!("the files were restored, but the conversation did not go back: {}", failure.message);
+        let (session, record) = (writable.id(), record.to_string());
+        let again = format!("{}#{}", clean::line(&session), clean::line(&record));
+        Failure { message, ..failure }.hint(format!("when that is mended, run `scrollback rewind {again}`"))
+    })?;
     warnings::print(&rewound.warnings, ctx)
 }
 
@@ -432,9 +447,11 @@ fn nothing_to_do(undo: &Undo<'_>, plan: &Plan, how: &HowArgs, ctx: &mut Ctx) -> 
         return Ok(ExitCode::SUCCESS);
     }
     let last = undo.last_change()?.map(|record| clean::line(record.as_str()).into_owned());
+    let root = how.root.as_ref().map(|root| format!(" --root {}", clean::line(&root.display().to_string())));
+    let root = root.unwrap_or_default();
     match last.filter(|last| plan.target.as_ref().is_some_and(|target| target.as_str() != last)) {
         Some(last) => ctx.note(&format!(
-            "Nothing to undo: no file has changed since then. `scrollback undo {session}#{last}` undoes the last turn that changed files."
+            "Nothing to undo: no file has changed since then. `scrollback undo {session}#{last}{root}` undoes the last turn that changed files."
         ))?,
         None => ctx.note("Nothing to undo: the files are as they were then.")?,
     }

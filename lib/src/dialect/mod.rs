@@ -203,6 +203,8 @@ pub struct Traits {
     pub has_foreign_summaries: bool,
     /// The agent only ever appends to the files of a session, or replaces them whole: a second name of a file keeps what it was.
     pub appends_only: bool,
+    /// Snapshots name files relative to the root of the project, and not to the working directory.
+    pub snapshots_from_root: bool,
 }
 
 impl Traits {
@@ -216,6 +218,7 @@ impl Traits {
             has_ids_in_names: true,
             has_foreign_summaries: false,
             appends_only: false,
+            snapshots_from_root: false,
         }
     }
 }

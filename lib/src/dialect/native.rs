@@ -48,7 +48,7 @@ impl Dialect for Native {
     }
 
     fn traits(&self) -> Traits {
-        Traits::new(RepeatedId::Join)
+        Traits { snapshots_from_root: true, ..Traits::new(RepeatedId::Join) }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

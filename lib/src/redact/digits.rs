@@ -28,6 +28,8 @@ const MIN_DIGITS: u8 = 6;
 /// A word that says "card" is looked for in so many bytes before the number. A stream keeps so much context.
 const CONTEXT_BYTES: usize = 64;
 
+const IBAN: &[u8] = b"iban";
+
 #[rustfmt::skip]
 const CARD_WORDS: &[&str] = &[
     "card", "visa", "amex", "american express", "credit", "debit", "discover", "diners", "jcb", "pan:", "cc:",
@@ -73,12 +75,21 @@ fn count_digits(window: &[u8; WINDOW_BYTES]) -> u8 {
     window.iter().fold(0, |count, byte| count + u8::from(byte.is_ascii_digit()))
 }
 
+/// Whether the word is before the end of a text: after it, an IBAN may have small letters.
+pub(super) fn says_iban(text: &str) -> bool {
+    let context = &text.as_bytes()[text.len().saturating_sub(CONTEXT_BYTES)..];
+    context.windows(IBAN.len()).any(|here| here.eq_ignore_ascii_case(IBAN))
+}
+
 /// Where a number at the end of a text starts, if more text could belong to it.
 pub(super) fn open_number(text: &str) -> usize {
     let bytes = text.as_bytes();
     // The bytes of a no-break space are in other characters, too, but with others beside them.
     let is_between = |byte: &u8| matches!(byte, b' ' | b'-' | b'.' | 0xc2 | 0xa0);
-    let is_part = |byte: &u8| byte.is_ascii_digit() || byte.is_ascii_uppercase() || is_between(byte);
+    let is_small = says_iban(text);
+    let is_part = |byte: &u8| {
+        byte.is_ascii_digit() || byte.is_ascii_uppercase() || is_between(byte) || is_small && byte.is_ascii_lowercase()
+    };
     // The longest IBAN, with a space after every fourth character.
     let back = bytes.iter().rev().take(48).take_while(|byte| is_part(byte)).count();
     let tail = &bytes[bytes.len() - back..];
@@ -285,14 +296,13 @@ fn iban_near(bytes: &[u8], digits: usize, done: usize) -> Option<Range<usize>> {
 fn small_iban(bytes: &[u8], earliest: usize, digits: usize) -> Option<Range<usize>> {
     /// Two signs before it, the letters of its bank, and the longest one with spaces.
     const WINDOW: usize = 80;
-    const WORD: &[u8] = b"iban";
     let is_start = |start: usize| match bytes[start..] {
         [a, b, c, d, ..] => [a, b].iter().all(u8::is_ascii_alphabetic) && [c, d].iter().all(u8::is_ascii_digit),
         _ => false,
     };
-    let mut context = bytes[digits.saturating_sub(CONTEXT_BYTES)..digits].windows(WORD.len());
+    let mut context = bytes[digits.saturating_sub(CONTEXT_BYTES)..digits].windows(IBAN.len());
     // Most letters before a digit are neither.
-    if !(earliest..digits.saturating_sub(1)).any(is_start) || !context.any(|here| here.eq_ignore_ascii_case(WORD)) {
+    if !(earliest..digits.saturating_sub(1)).any(is_start) || !context.any(|here| here.eq_ignore_ascii_case(IBAN)) {
         return None;
     }
     let from = earliest.saturating_sub(2);

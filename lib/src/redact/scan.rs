@@ -375,7 +375,9 @@ impl<'r> Pass<'_, 'r> {
 
     /// Takes what a shape found, if the rule's checks agree.
     fn judge(&mut self, kind: &'r Kind, keyword: &str, span: Range<usize>) -> bool {
-        let secret = &self.text[span.clone()];
+        // A full stop or a comma at the end is the sentence's: with it, the same secret would get another placeholder.
+        let secret = self.text[span.clone()].trim_end_matches(['.', ',']);
+        let span = span.start..span.start + secret.len();
         let starts = kind.has(Check::Inside)
             || starts_token(self.text, span.start)
             || is_own_prefix(kind, keyword) && values::is_random(&secret[keyword.len().min(secret.len())..]);

@@ -142,9 +142,12 @@ impl Engine {
     }
 }
 
-/// The start of the digits before a word that starts with one: a card number has spaces in it.
+/// The start of the digits before a word that may go on with them: a card number has spaces in it.
 fn number_before(text: &str, word: usize) -> usize {
-    if text[word..].starts_with(|c: char| c.is_ascii_digit() || c.is_ascii_uppercase()) || text[word..].is_empty() {
+    let may_go_on = |c: char| {
+        c.is_ascii_digit() || c.is_ascii_uppercase() || c.is_ascii_lowercase() && digits::says_iban(&text[..word])
+    };
+    if text[word..].chars().next().is_none_or(may_go_on) {
         return digits::open_number(&text[..word]);
     }
     word

@@ -18,6 +18,7 @@ mod version;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use hashbrown::HashMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +30,7 @@ use crate::model::project_path::ProjectPath;
 use crate::model::record::{RecordId, Restore};
 use crate::model::regular_file::{self, Links};
 use crate::session::backups::{Backups, COPY_LIMIT_BYTES};
+use crate::session::tree::NodeIx;
 use crate::session::{RecordRef, Session};
 pub use diff::{kind_change, unified_diff};
 pub(crate) use edit::taken_back;
@@ -50,6 +52,8 @@ pub struct FileHistory {
     pub unwatched: BTreeMap<String, u64>,
     /// Lines of our journal that cannot be read: a restore may be missing.
     pub damaged: Vec<DamagedLine>,
+    /// Where snapshots count that come before their messages, by the order of records.
+    pub(crate) stands_at: HashMap<usize, NodeIx>,
 }
 
 /// A line that cannot be read.
@@ -179,9 +183,14 @@ impl FileHistory {
         inside.chain(outside).map(row).filter(|row| !row.changes.is_empty()).collect()
     }
 
+    /// The record at whose place a record counts: a snapshot in a file of its own stands at its message.
+    pub(crate) fn standing<'r>(&self, record: RecordRef<'r>) -> RecordRef<'r> {
+        self.stands_at.get(&record.order()).map_or(record, |node| record.session.at(*node))
+    }
+
     /// What was at a path right after a record; `None` if the session did not touch it.
     pub fn version_after(&self, path: &ProjectPath, record: RecordRef<'_>) -> Option<KnownVersion> {
-        let (history, moment) = (self.paths.get(path)?, Moment::after(record));
+        let (history, moment) = (self.paths.get(path)?, Moment::after(self.standing(record)));
         Some(self.or_rebuilt(path, history, moment, history.left_with_copy(moment)))
     }
 
@@ -207,8 +216,7 @@ impl FileHistory {
         rebuilt.map_or(known, |rebuilt| Ok(rebuilt.version))
     }
 
-    /// Whether the session changed a file after the first record, and not only after the second. No record is the beginning, and the
-    /// end.
+    /// Whether the session changed a file between two records, whichever comes first. No record is the beginning, and the end.
     pub fn is_changed_between(
         &self,
         path: &ProjectPath,
@@ -216,6 +224,11 @@ impl FileHistory {
         to: Option<RecordRef<'_>>,
     ) -> bool {
         let Some(history) = self.paths.get(path) else { return false };
+        let (from, to) = (from.map(|from| self.standing(from)), to.map(|to| self.standing(to)));
+        let (from, to) = match (from, to) {
+            (Some(later), Some(earlier)) if later.order() > earlier.order() => (Some(earlier), Some(later)),
+            in_order => in_order,
+        };
         let from = from.map_or_else(Moment::start, Moment::after);
         history.is_changed_between(from, to.map(Moment::after))
     }

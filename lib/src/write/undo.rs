@@ -87,11 +87,11 @@ pub fn file_history(session: &Session, data: Option<&Path>, root: Option<&Path>)
 
 /// Whether a restore of files in a session's project was interrupted. See [`Undo::recover`]. `root` is where the project is now, if it
 /// has moved. What the session did to files is not read.
-pub fn is_undo_interrupted(session: &Session, data: Option<&Path>, root: Option<&Path>) -> Result<bool> {
+pub fn is_undo_interrupted(session: &Session, data: Option<&Path>, root: Option<&Path>) -> bool {
     let root = root.map(Path::to_path_buf).or_else(|| FileHistory::root_of(session));
     match (journal::store_of(session, data), root) {
-        (Some(store), Some(root)) => Ok(pending::Notes::of(&store, data, &root).read()?.is_some()),
-        _ => Ok(false),
+        (Some(store), Some(root)) => pending::Notes::of(&store, data, &root).are_there(),
+        _ => false,
     }
 }
 
@@ -249,19 +249,36 @@ impl<'s> Undo<'s> {
 
     /// The newest turn that changed files and is not undone, by its first record.
     pub fn last_change(&self) -> Result<Option<RecordId>> {
+        Ok(self.changing_turns()?.first().map(|prompt| RecordId(prompt.id().into_owned())))
+    }
+
+    /// The first records of the turns that changed files and are not undone, the newest first.
+    fn changing_turns(&self) -> Result<Vec<RecordRef<'s>>> {
         let changed: BTreeSet<usize> = self.history.paths.values().flat_map(PathHistory::changed_by_session).collect();
         let (undone, mut end) = (self.undone(), usize::MAX);
         // Files have one timeline: a turn of another branch may have changed them, too.
-        for prompt in self.prompts_of(|_, _| true)? {
+        let mut turns = self.prompts_of(|_, _| true)?;
+        turns.retain(|prompt| {
             let turn = prompt.order()..std::mem::replace(&mut end, prompt.order());
-            if changed.range(turn).next().is_some() && !is_undone(&undone, prompt) {
-                return Ok(Some(RecordId(prompt.id().into_owned())));
-            }
-        }
-        Ok(None)
+            changed.range(turn).next().is_some() && !is_undone(&undone, *prompt)
+        });
+        Ok(turns)
     }
 
-    fn target(&self, goal: &Goal) -> Result<Option<Target<'s>>> {
+    /// The first record of the turn that is undone next.
+    fn last_turn(&self, scope: Scope, undone: &BTreeMap<Moment, Moment>) -> Result<Option<RecordRef<'s>>> {
+        let prompts = self.prompts()?;
+        let last = prompts.iter().copied().find(|prompt| !is_undone(undone, *prompt));
+        let is_first_undo = prompts.first().map(|prompt| prompt.order()) == last.map(RecordRef::order);
+        if scope == Scope::Conversation || is_first_undo {
+            return Ok(last);
+        }
+        // Only files go back: a turn that changed none would be the next one again and again.
+        let changing: HashSet<usize> = self.changing_turns()?.into_iter().map(RecordRef::order).collect();
+        Ok(prompts.into_iter().find(|prompt| changing.contains(&prompt.order())).or(last))
+    }
+
+    fn target(&self, goal: &Goal, scope: Scope) -> Result<Option<Target<'s>>> {
         let before = |record: RecordRef<'s>| Target {
             record: Some(record),
             is_after: false,
@@ -271,17 +288,15 @@ impl<'s> Undo<'s> {
         };
         let undone = self.undone();
         Ok(match goal {
-            Goal::Before(id) => Some(before(self.session.find(id)?)),
+            Goal::Before(id) => Some(before(self.history.standing(self.session.find(id)?))),
             Goal::After(id) => {
-                let record = self.session.find(id)?;
+                let record = self.history.standing(self.session.find(id)?);
                 let (takes_back, redone_by) = (None, None);
                 Some(Target { record: Some(record), is_after: true, takes_back, redone_by, head: Some(record) })
             }
             // What is undone already is not undone again.
             Goal::LastTurn => self
-                .prompts()?
-                .into_iter()
-                .find(|prompt| !is_undone(&undone, *prompt))
+                .last_turn(scope, &undone)?
                 .map(|prompt| Target { redone_by: self.redo_of(prompt).cloned(), ..before(prompt) }),
             Goal::Redo => self.newest_restore().map(|event| Target {
                 record: event.restore.target.as_ref().and_then(|id| self.session.record(id)),

@@ -62,6 +62,14 @@ fn rows_of_a_table_are_judged_by_its_header_in_pieces_too() {
 }
 
 #[test]
+fn an_iban_in_small_letters_is_masked_whole_in_pieces_too() {
+    for text in ["my iban is gb82 west 1234 5698 7654 32 as you know", "iban=de89 3704 0044 0532 0130 00, and so on"] {
+        assert!(redactor().text(text).text.contains("[REDACTED:iban]"), "{text}");
+        check_split(text);
+    }
+}
+
+#[test]
 fn a_header_far_before_a_row_is_forgotten() {
     let rows: String = (0..600).map(|row| format!("user{row},tide{row}x9!,user{row}@example.org\n")).collect();
     let text = format!("user,password,mail\n{rows}");

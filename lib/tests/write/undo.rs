@@ -3,6 +3,7 @@
 #[cfg(unix)]
 mod attacks;
 mod histories;
+mod recorded;
 #[cfg(unix)]
 mod sensitive;
 #[cfg(unix)]

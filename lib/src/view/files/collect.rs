@@ -40,6 +40,7 @@ pub(super) fn history(
         restores: Vec::new(),
         unwatched: BTreeMap::new(),
         damaged: Vec::new(),
+        stands_at: HashMap::new(),
     };
     let mut collector = Collector {
         session,
@@ -146,8 +147,13 @@ fn id_of(record: RecordRef<'_>) -> RecordId {
 }
 
 impl Collector<'_> {
+    /// The file at a path, absolute or relative to the working directory.
     fn named(&mut self, path: &str) -> Named {
-        match ProjectPath::in_project(path, &self.cwd, &self.history.root) {
+        self.named_from(path, &self.cwd.clone())
+    }
+
+    fn named_from(&mut self, path: &str, folder: &Path) -> Named {
+        match ProjectPath::in_project(path, folder, &self.history.root) {
             Ok(path) => Named::Inside(path),
             Err(why) => {
                 let refused = || Refused { why, history: PathHistory::default() };
@@ -185,6 +191,9 @@ impl Collector<'_> {
                 self.prompts.entry(prompt.to_owned()).or_insert(order);
             }
             let message = NodeIx::try_from(order).map_or_else(|_| id_of(record), |node| id_of(self.session.at(node)));
+            if let (true, Ok(node)) = (order > record.order(), NodeIx::try_from(order)) {
+                self.history.stands_at.insert(record.order(), node);
+            }
             for (key, is_made) in [(Snapshot::FOLDERS, true), (Snapshot::REMOVED_FOLDERS, false)] {
                 let folders =
                     one.extra.get(key).and_then(|all| serde_json::from_value::<Vec<String>>(all.clone()).ok());
@@ -209,7 +218,10 @@ impl Collector<'_> {
     }
 
     fn file_state(&mut self, record: RecordRef<'_>, message: &RecordId, order: usize, file: &FileState, update: bool) {
-        let path = self.named(&file.path);
+        let path = match self.session.dialect().traits().snapshots_from_root {
+            true => self.named_from(&file.path, &self.history.root.clone()),
+            false => self.named(&file.path),
+        };
         let before = self.before(&path, file);
         let fact = |phase, what| Fact {
             moment: Moment::at(order, phase),

@@ -199,7 +199,8 @@ fn edits(file: &PatchedFile<'_>) -> Vec<FileEdit> {
         FileAction::Write => {
             let content: String =
                 file.lines.iter().map(|line| format!("{}\n", line.strip_prefix('+').unwrap_or(line))).collect();
-            return vec![FileEdit { before: Some(None), ..edit(file.path, vec![Way::Write(content.into())]) }];
+            // Codex adds a file over one that is there, and its log does not tell.
+            Way::Write(content.into())
         }
         FileAction::Delete => Way::Delete,
         FileAction::Edit => Way::Patch { hunks: hunks(&file.lines), ends_with_newline: true },
@@ -282,7 +283,7 @@ mod tests {
         let files = patched_files(patch);
         let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(names, ["new", "old", "from", "to"]);
-        assert_eq!((&files[0].before, &files[0].edit.0), (&Some(None), &vec![Way::Write("one\ntwo\n".into())]));
+        assert_eq!((&files[0].before, &files[0].edit.0), (&None, &vec![Way::Write("one\ntwo\n".into())]));
         assert_eq!(files[1].edit.0, [Way::Delete]);
     }
 

@@ -409,15 +409,19 @@ impl PathHistory {
             let before = state.clone();
             state = fact.after(state, OpenCalls::Happened);
             let next = self.facts.get(at + 1).map(|fact| &fact.what);
-            let (source, after) = match (&fact.what, next) {
+            let row = |source: &Fact, after: &KnownVersion| row(source, before.as_ref().ok(), after.as_ref().ok());
+            rows.push(match (&fact.what, next) {
                 // The next fact says what it was changed to.
-                (What::Edited { .. } | What::Changed, Some(What::Was(after))) => (fact, after),
-                (What::Edited { .. } | What::Changed, _) => (fact, &state),
-                // Something that no record tells of changed it since the statement before.
-                (What::Was(version), _) if at > 0 && self.is_unexplained(at, version) => (&self.facts[at - 1], version),
+                (What::Edited { .. } | What::Changed, Some(What::Was(after))) => row(fact, after),
+                (What::Edited { .. } | What::Changed, _) => row(fact, &state),
+                // Something that no record tells of changed it since the statement before; what comes after a change is no tool's.
+                (What::Was(version), _) if at > 0 && self.is_unexplained(at, version) => {
+                    let since = &self.facts[at - 1];
+                    let tool = since.tool.clone().filter(|_| since.moment.phase != Phase::After);
+                    ChangeRow { tool, ..row(since, version) }
+                }
                 (What::Was(_), _) => continue,
-            };
-            rows.push(row(source, before.as_ref().ok(), after.as_ref().ok()));
+            });
         }
         rows
     }

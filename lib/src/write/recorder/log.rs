@@ -305,6 +305,9 @@ impl Log {
         let id = named.or(aside).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
         self.cursor.chain = chain;
         self.cursor.at = Some(at);
+        if self.cursor.tally.started.is_none() {
+            self.note_first_cwd(&batch.bodies);
+        }
         self.cursor.tally.updated = Some(at);
         self.cursor.tally.started.get_or_insert(at);
         self.cursor.tally.is_open = true;
@@ -330,6 +333,15 @@ impl Log {
             self.write_sidecar_if_due(at);
         }
         Ok(Saved { id, durability, losses: batch.losses })
+    }
+
+    /// Notes the working directory of the first record, which may be another one than the agent's: its readers derive the project from it.
+    fn note_first_cwd(&mut self, bodies: &[(RecordId, Body)]) {
+        let has_own = self.place.dialect.traits().snapshots_from_root;
+        let cwd = bodies.iter().find_map(|(_, body)| body.content()?.context.cwd.as_deref());
+        if let Some(cwd) = cwd.filter(|cwd| has_own && Path::new(cwd).is_absolute()) {
+            self.place.first_cwd = PathBuf::from(cwd);
+        }
     }
 
     /// Appends lines, or adds them to those that are held. Returns where they begin.

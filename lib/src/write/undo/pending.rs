@@ -62,6 +62,11 @@ impl Notes {
         self.paths.first().map_or(Path::new(""), PathBuf::as_path)
     }
 
+    /// Whether there is one, whole or damaged.
+    pub(super) fn are_there(&self) -> bool {
+        self.paths.iter().any(|path| regular_file::is_there(path))
+    }
+
     pub(super) fn read(&self) -> Result<Option<Pending>> {
         for path in &self.paths {
             if let Some(pending) = read(path)? {
@@ -118,5 +123,10 @@ fn read(path: &Path) -> Result<Option<Pending>> {
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    serde_json::from_slice(&bytes).map(Some).map_err(io::Error::from).at(path)
+    let damaged = |_| {
+        let why =
+            "the note of an undo that was interrupted is damaged: look at the project's files, then delete the note";
+        io::Error::new(io::ErrorKind::InvalidData, why)
+    };
+    serde_json::from_slice(&bytes).map(Some).map_err(damaged).at(path)
 }

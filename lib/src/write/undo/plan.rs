@@ -212,7 +212,7 @@ impl Undo<'_> {
             folders: Vec::new(),
             new_folders: Vec::new(),
         };
-        let Some(target) = self.target(goal)? else { return Ok(plan) };
+        let Some(target) = self.target(goal, scope)? else { return Ok(plan) };
         plan.target = target.record.map(|record| RecordId(record.id().into_owned()));
         if let Some(record) = target.record {
             plan.target_text = shorten(&text_of(&record.body()?), TARGET_CHARS);

@@ -310,6 +310,14 @@ fn sages_snapshots_stand_where_their_messages_stand() {
         files.sort();
         files
     };
+    let session = desk.open(&source);
+    let history = scrollback::write::file_history(&session, None, None).unwrap();
+    let path = history.find("inline.txt", &desk.project()).unwrap();
+    for change in history.rows().into_iter().find(|row| row.path == "inline.txt").unwrap().changes {
+        let [record, message] = [&change.record, &change.message].map(|id| session.record(id).unwrap());
+        let after = |record| history.version_after(path, record);
+        assert_eq!(after(record), after(message), "a snapshot counts where its message stands: {change:?}");
+    }
     for (goal, expected) in [
         (Goal::LastTurn, [files, &[("inline.txt", "inline two\n")]].concat()),
         (
@@ -484,7 +492,8 @@ fn patches_of_codex_are_taken_back_if_they_were_applied() {
     let remove = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n*** End Patch\n";
     for (patch, now, expected) in [
         (update, "zero\ntwo\n", (Readiness::Ready, true, Some("zero\none\n".to_owned()))),
-        (add, "new\n", (Readiness::Ready, false, None)),
+        // The agent adds a file over one that was there, and does not tell.
+        (add, "new\n", (Readiness::Unproven, false, Some("new\n".to_owned()))),
         // Nothing says where the deleted line stood.
         (remove, "zero\n", (Readiness::Unproven, false, Some("zero\n".to_owned()))),
     ] {

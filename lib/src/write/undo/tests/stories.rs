@@ -126,9 +126,21 @@ impl ModelSession {
         expected
     }
 
-    /// The place of the prompt that `undo` without a record goes to.
-    fn last_turn(&self) -> Option<usize> {
-        self.branch.iter().rev().copied().find(|prompt| !self.undone.contains(prompt))
+    /// The place of the prompt that `undo` without a record goes to: if only files go back, a second undo passes over turns that
+    /// changed none.
+    fn last_turn(&self, scope: Scope) -> Option<usize> {
+        let mut left = self.branch.iter().rev().copied().filter(|prompt| !self.undone.contains(prompt));
+        let last = left.clone().next();
+        if scope == Scope::Conversation || self.branch.last().copied() == last {
+            return last;
+        }
+        let is_prompt = |place: &usize| self.records[*place].is_prompt;
+        let has_changes = |prompt: &usize| {
+            let end = (prompt + 1..self.records.len()).find(is_prompt).unwrap_or(self.records.len());
+            let mut changes = self.changes.values().flatten().map(|(place, ..)| place);
+            changes.any(|place| (*prompt..end).contains(place) && !self.records[*place].is_restore)
+        };
+        left.find(has_changes).or(last)
     }
 }
 
@@ -348,7 +360,7 @@ impl Story {
                 let newest = session.active.last().filter(|(_, _, is_overtaken)| !is_overtaken);
                 (Goal::Redo, newest.map(|(place, ..)| *place))
             }
-            0..=5 => (Goal::LastTurn, session.last_turn()),
+            0..=5 => (Goal::LastTurn, session.last_turn(scope)),
             6 => (Goal::Before(session.records[some_record].id.clone()), Some(some_record)),
             _ => (Goal::After(session.records[some_record].id.clone()), Some(some_record + 1)),
         };
