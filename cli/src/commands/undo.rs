@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use scrollback::model::{Error, RecordId, RestoredFile, Todo};
 use scrollback::view::find::SessionName;
 use scrollback::write::{
-    Applied, Blocked, Goal, Plan, PlannedFile, Readiness, Recovered, Scope, Undo, UndoHead, Warning,
+    Applied, Blocked, Goal, Plan, PlannedFile, Readiness, Recovered, Scope, Store, Undo, UndoHead, Warning,
     is_undo_interrupted,
 };
 use serde::Serialize;
@@ -408,9 +408,9 @@ fn move_conversation(writable: &Writable, undo: &Undo<'_>, plan: &Plan, ctx: &mu
         return Ok(());
     };
     let reason = if plan.is_redo { "redo" } else { "undo" };
-    let rewound = writable.store()?.rewind(&writable.source, record.as_str(), Some(reason.to_owned()));
-    let rewound = rewound.map_err(|error| {
-        let failure = Failure::from(error);
+    let rewind = |store: &Store| store.rewind(&writable.source, record.as_str(), Some(reason.to_owned()));
+    let rewound = writable.store().and_then(|store| rewind(&store).map_err(Failure::from));
+    let rewound = rewound.map_err(|failure| {
         let message = format!("the files were restored, but the conversation did not go back: {}", failure.message);
         let (session, record) = (writable.id(), record.to_string());
         let again = format!("{}#{}", clean::line(&session), clean::line(&record));

@@ -15,8 +15,8 @@ use crate::lines;
 /// Tokens by agent: input that no cache held, output, read from a cache, written to one, of the output: reasoning.
 pub(crate) type Totals = BTreeMap<&'static str, [u64; 5]>;
 
-/// The totals that were written down when the corpus was made: by `cargo xtask homes`, or by another generator, which counts what a cache
-/// held in Codex's input too.
+/// The totals that were written down when the corpus was made: by `cargo xtask homes`, or by `corpus/gen.py`, which counts what a
+/// cache held in Codex's input too.
 pub(crate) fn truth(home: &Path) -> Option<Totals> {
     let truth: serde_json::Value = serde_json::from_slice(&std::fs::read(home.join("TRUTH.json")).ok()?).ok()?;
     let count = |value: &serde_json::Value| value.as_u64().unwrap_or(0);
@@ -27,7 +27,9 @@ pub(crate) fn truth(home: &Path) -> Option<Totals> {
                 .map(|name| count(&claude[name]));
         let [input, output, cached, reasoning] =
             ["input", "output", "cached", "reasoning"].map(|name| count(&codex[name]));
-        return Some([("claude-code", claude), ("codex", [input - cached, output, cached, 0, reasoning])].into());
+        return Some(
+            [("claude-code", claude), ("codex", [input.saturating_sub(cached), output, cached, 0, reasoning])].into(),
+        );
     }
     let of = |dialect: &str| {
         ["input", "output", "cacheRead", "cacheWrite", "reasoning"]

@@ -30,6 +30,9 @@ const CONTEXT_BYTES: usize = 64;
 
 const IBAN: &[u8] = b"iban";
 
+/// The longest IBAN, with a space after every fourth character.
+const MAX_IBAN_BYTES: usize = 48;
+
 #[rustfmt::skip]
 const CARD_WORDS: &[&str] = &[
     "card", "visa", "amex", "american express", "credit", "debit", "discover", "diners", "jcb", "pan:", "cc:",
@@ -75,9 +78,9 @@ fn count_digits(window: &[u8; WINDOW_BYTES]) -> u8 {
     window.iter().fold(0, |count, byte| count + u8::from(byte.is_ascii_digit()))
 }
 
-/// Whether the word is before the end of a text: after it, an IBAN may have small letters.
+/// Whether the word is before the end of a text, which may be that of an IBAN: after it, one may have small letters.
 pub(super) fn says_iban(text: &str) -> bool {
-    let context = &text.as_bytes()[text.len().saturating_sub(CONTEXT_BYTES)..];
+    let context = &text.as_bytes()[text.len().saturating_sub(CONTEXT_BYTES + MAX_IBAN_BYTES)..];
     context.windows(IBAN.len()).any(|here| here.eq_ignore_ascii_case(IBAN))
 }
 
@@ -90,8 +93,7 @@ pub(super) fn open_number(text: &str) -> usize {
     let is_part = |byte: &u8| {
         byte.is_ascii_digit() || byte.is_ascii_uppercase() || is_between(byte) || is_small && byte.is_ascii_lowercase()
     };
-    // The longest IBAN, with a space after every fourth character.
-    let back = bytes.iter().rev().take(48).take_while(|byte| is_part(byte)).count();
+    let back = bytes.iter().rev().take(MAX_IBAN_BYTES).take_while(|byte| is_part(byte)).count();
     let tail = &bytes[bytes.len() - back..];
     if !tail.iter().any(u8::is_ascii_digit) {
         return bytes.len();

@@ -375,9 +375,8 @@ impl<'r> Pass<'_, 'r> {
 
     /// Takes what a shape found, if the rule's checks agree.
     fn judge(&mut self, kind: &'r Kind, keyword: &str, span: Range<usize>) -> bool {
-        // A full stop or a comma at the end is the sentence's: with it, the same secret would get another placeholder.
-        let secret = self.text[span.clone()].trim_end_matches(['.', ',']);
-        let span = span.start..span.start + secret.len();
+        let span = if kind.has(Check::Certain) { without_full_stop(self.text, span) } else { span };
+        let secret = &self.text[span.clone()];
         let starts = kind.has(Check::Inside)
             || starts_token(self.text, span.start)
             || is_own_prefix(kind, keyword) && values::is_random(&secret[keyword.len().min(secret.len())..]);
@@ -404,6 +403,14 @@ impl<'r> Pass<'_, 'r> {
         let (is_hashed, is_certain) = (!kind.has(Check::Guessable), kind.has(Check::Certain));
         self.found.push(Found { rule: kind.name, with_quotes: span.clone(), span, is_hashed, is_certain });
     }
+}
+
+/// A token without the sign at the end of its sentence: with it, the same token would get another placeholder.
+fn without_full_stop(text: &str, span: Range<usize>) -> Range<usize> {
+    if !text[span.end..].chars().next().is_none_or(char::is_whitespace) {
+        return span;
+    }
+    span.start..span.start + text[span.clone()].trim_end_matches(['.', ',']).len()
 }
 
 impl Compiled {

@@ -82,7 +82,7 @@ pub(crate) fn check(folder: &Path, name: &str) -> Result<()> {
     let path = path_of(folder, name)?;
     let is_sealed = UNPACKER.with_borrow_mut(|Unpacker { packed, .. }| {
         let read = read_some(&mut regular_file::open_own(&path)?, packed).at(&path)?;
-        Ok(is_sealed(&packed[..read], name))
+        Ok(read < packed.len() && is_sealed(&packed[..read], name))
     })?;
     if is_sealed {
         return Ok(());

@@ -335,7 +335,8 @@ pub(crate) fn shorten(text: &str, max_chars: usize) -> String {
             break;
         }
     }
-    if let Some((end, _)) = line.char_indices().nth(max_chars - 1).filter(|_| chars > max_chars) {
+    if chars > max_chars {
+        let end = line.char_indices().nth(max_chars.saturating_sub(1)).map_or(line.len(), |(end, _)| end);
         line.truncate(end);
         line.push('…');
     }

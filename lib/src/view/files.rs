@@ -183,7 +183,7 @@ impl FileHistory {
         inside.chain(outside).map(row).filter(|row| !row.changes.is_empty()).collect()
     }
 
-    /// The record at whose place a record counts: a snapshot in a file of its own stands at its message.
+    /// The record at whose place a record counts: a snapshot that comes before its message, in a file of its own, stands there.
     pub(crate) fn standing<'r>(&self, record: RecordRef<'r>) -> RecordRef<'r> {
         self.stands_at.get(&record.order()).map_or(record, |node| record.session.at(*node))
     }

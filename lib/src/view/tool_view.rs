@@ -174,7 +174,7 @@ fn todos(input: &Map<String, Value>) -> Option<Vec<TodoItem<'_>>> {
     list.iter().map(todo).collect()
 }
 
-/// The task list after a message. If every call that was to change it failed, the list is what it was.
+/// The task list that a message leaves; `None` if it has none, or if every call that was to change it failed: then an earlier one counts.
 pub fn todo_list(message: &Message) -> Option<&Vec<Value>> {
     let calls = message.parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
     let mut changes = calls.filter(|call| matches!(ToolView::of(call), ToolView::Todos { .. })).peekable();

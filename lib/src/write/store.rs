@@ -436,7 +436,7 @@ impl Store {
         // The session exists, so its id is not checked.
         let header = self.bytes(&(self.writing.header)(&self.unchecked_beginning(&id, &new, session.git_branch())));
         let first_cwd = session.cwd().map_or_else(|| project.clone(), PathBuf::from);
-        let place = Place { first_cwd, ..self.place(id, path) };
+        let place = Place { first_cwd: Some(first_cwd), ..self.place(id, path) };
         let cursor = Cursor::at(&session, head, &place, &project)?;
         let sidecar = place.sidecar.as_deref().and_then(sidecar::content);
         let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
@@ -533,7 +533,7 @@ impl Store {
             forked_from: None,
             mode: Mode::Live,
             redactor: self.redactor(),
-            first_cwd: self.host.cwd.clone(),
+            first_cwd: None,
             blobs: blob::folder(&self.root),
         }
     }

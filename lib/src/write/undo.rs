@@ -325,6 +325,7 @@ impl<'s> Undo<'s> {
             let Some(target) = event.restore.target.as_ref().and_then(|id| self.session.record(id)) else {
                 continue;
             };
+            let target = self.history.standing(target);
             let target = if event.restore.after_target { Moment::after(target) } else { Moment::before(target) };
             undone.insert(target, event.moment);
             until = Some(target);

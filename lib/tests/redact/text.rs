@@ -139,6 +139,7 @@ fn the_same_secret_has_the_same_placeholder_and_what_can_be_guessed_has_no_hash(
         parts[0].starts_with("[REDACTED:github-token:") && parts[0].len() == "[REDACTED:github-token:12345678]".len()
     );
     assert_eq!(redacted.findings[1].span, token.len() + 5..text.len());
+    assert_eq!(redactor.text("Authorization: Bearer abc123...").text, "Authorization: Bearer abc123...");
     for end in [".", ",", "..."] {
         assert_eq!(redactor.text(&format!("{token}{end}")).text, format!("{}{end}", parts[0]));
     }

@@ -328,7 +328,7 @@ impl Files {
 impl Log {
     /// The root of the session's project, as its readers derive it.
     pub(super) fn project(&self) -> PathBuf {
-        project::of(&self.place.first_cwd)
+        project::of(self.place.first_cwd.as_deref().unwrap_or(&self.place.host.cwd))
     }
 
     pub(super) fn blobs(&self) -> Blobs<'_> {

@@ -53,8 +53,8 @@ pub(crate) struct Place {
     pub(crate) forked_from: Option<(SessionId, RecordId)>,
     pub(crate) mode: Mode,
     pub(crate) redactor: Option<Arc<Redactor>>,
-    /// The session's first working directory, which its project is derived from.
-    pub(crate) first_cwd: PathBuf,
+    /// The working directory of the session's first record that has one: its project is derived from it.
+    pub(crate) first_cwd: Option<PathBuf>,
     /// Where the true bytes of files go.
     pub(crate) blobs: PathBuf,
 }
@@ -305,9 +305,7 @@ impl Log {
         let id = named.or(aside).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
         self.cursor.chain = chain;
         self.cursor.at = Some(at);
-        if self.cursor.tally.started.is_none() {
-            self.note_first_cwd(&batch.bodies);
-        }
+        self.note_first_cwd(&batch.bodies);
         self.cursor.tally.updated = Some(at);
         self.cursor.tally.started.get_or_insert(at);
         self.cursor.tally.is_open = true;
@@ -335,12 +333,11 @@ impl Log {
         Ok(Saved { id, durability, losses: batch.losses })
     }
 
-    /// Notes the working directory of the first record, which may be another one than the agent's: its readers derive the project from it.
+    /// Notes the first working directory that a record has: it may be another one than the agent's.
     fn note_first_cwd(&mut self, bodies: &[(RecordId, Body)]) {
-        let has_own = self.place.dialect.traits().snapshots_from_root;
-        let cwd = bodies.iter().find_map(|(_, body)| body.content()?.context.cwd.as_deref());
-        if let Some(cwd) = cwd.filter(|cwd| has_own && Path::new(cwd).is_absolute()) {
-            self.place.first_cwd = PathBuf::from(cwd);
+        if self.place.first_cwd.is_none() {
+            let cwd = bodies.iter().find_map(|(_, body)| body.content()?.context.cwd.as_deref());
+            self.place.first_cwd = cwd.map(PathBuf::from).filter(|cwd| cwd.is_absolute());
         }
     }
 

@@ -57,6 +57,7 @@ fn a_first_record_from_elsewhere_says_where_files_are() {
     }
     let store = Store::open(native(), &desk.root.join("store"), desk.host()).unwrap();
     let mut recorder = store.session(NewSession::of(&root), scrollback::Policy::New).unwrap();
+    recorder.title("A title says nothing of folders.").unwrap();
     let context = Context { cwd: Some(sub.to_str().unwrap().to_owned()), ..Context::default() };
     recorder.record(Body::User(Content { context, ..Content::from("Change it.") })).unwrap();
     change(&mut recorder, &sub.join("f"), "f", "one");
