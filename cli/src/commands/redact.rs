@@ -25,6 +25,7 @@ use crate::redaction;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
 use crate::terminal::paint::Paint;
+use crate::terminal::progress::LateBar;
 use crate::terminal::{ask, clean};
 use targets::Target;
 
@@ -69,9 +70,6 @@ const LISTED_SESSIONS: usize = 6;
 
 /// Larger sessions are read one after the other, so that memory is bounded.
 const LARGE_BYTES: u64 = 32 * 1024 * 1024;
-
-/// Fewer targets are read before a bar is worth it.
-const WORTH_A_BAR: usize = 20;
 
 /// A table in a pipe is not cut.
 const PIPE_COLUMNS: usize = 100_000;
@@ -177,11 +175,7 @@ fn note_blobs(scans: &[Scan], redactor: &Redactor, ctx: &mut Ctx) -> Result<(), 
 
 /// Reads all targets, several at once.
 fn scan(targets: Vec<Target>, redactor: &Redactor, ctx: &Ctx) -> Vec<Result<Scan, Error>> {
-    let is_worth_a_bar = ctx.err_on_terminal && targets.len() > WORTH_A_BAR;
-    let bar = match is_worth_a_bar {
-        true => indicatif::ProgressBar::new(targets.len() as u64),
-        false => indicatif::ProgressBar::hidden(),
-    };
+    let bar = LateBar::new(targets.len() as u64, ctx);
     let now = ctx.now;
     let scan = |target: Target| {
         let reading = ReadOptions::plain(now);
@@ -198,7 +192,7 @@ fn scan(targets: Vec<Target>, redactor: &Redactor, ctx: &Ctx) -> Vec<Result<Scan
     let mut scanned: Vec<(usize, Result<Scan, Error>)> =
         small.into_par_iter().map(|(at, target)| (at, scan(target))).collect();
     scanned.extend(large.into_iter().map(|(at, target)| (at, scan(target))));
-    bar.finish_and_clear();
+    bar.finish();
     scanned.sort_by_key(|(at, _)| *at);
     scanned.into_iter().map(|(_, scan)| scan).collect()
 }

@@ -14,7 +14,6 @@ use jiff::tz::TimeZone;
 use scrollback::model::{Cost, Usage};
 use scrollback::view::counting::{Elected, Level, StatsQuery, stats};
 use scrollback::view::find::Scope;
-use scrollback::view::listing::Depth;
 use scrollback_index::{Archive, Counted};
 
 use super::FOUND_PROBLEMS;
@@ -25,6 +24,7 @@ use crate::prices::Prices;
 use crate::render::plural;
 use crate::session::scope::Everything;
 use crate::session::{archive, scope};
+use crate::terminal::progress::LateBar;
 
 /// Count tokens, cost, turns and tool calls
 ///
@@ -141,9 +141,9 @@ fn counted(global: &Global, ctx: &mut Ctx) -> Result<(Counted, Archive, usize), 
             hidden => failure.hint(format!("{} in other projects: add --all", plural(hidden as u64, "session"))),
         });
     }
-    let progress = scope::progress(ctx, sessions.len() as u64, Depth::Ends);
+    let progress = LateBar::new(sessions.len() as u64, ctx);
     let mut counted = archive.count(sessions, &|row| in_scope.holds(row), &|| progress.inc(1));
-    progress.finish_and_clear();
+    progress.finish();
     archive::warn_about_index(&mut archive, ctx)?;
     for error in std::mem::take(&mut counted.unreadable) {
         ctx.warn(&error.into())?;

@@ -18,6 +18,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::render::short_ids::ShortIds;
 use crate::session::{archive, keeping};
 use crate::terminal::clean;
+use crate::terminal::progress::LateBar;
 
 /// The sessions in scope, and how many are not.
 pub(crate) struct Found {
@@ -47,9 +48,9 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
         let changed: Vec<Source> = archive.changed(&sources).into_iter().cloned().collect();
         keeping::keep_all(changed.iter(), ctx)?;
     }
-    let progress = progress(ctx, sources.len() as u64, depth);
+    let progress = LateBar::new(sources.len() as u64, ctx);
     let listing = archive.describe(sources, depth, &|| progress.inc(1));
-    progress.finish_and_clear();
+    progress.finish();
     archive::warn_about_index(&mut archive, ctx)?;
     for error in listing.unreadable {
         unreadable += 1;
@@ -209,12 +210,4 @@ pub(crate) fn time(text: Option<&str>, flag: &str, ctx: &Ctx) -> Result<Option<T
         Failure::new(FailureKind::Usage, format!("{flag}: invalid time {:?}", clean::line(text)))
             .hint("use a date (2026-11-01), an instant, or an age (30m, 12h, 3d, 2w)")
     })
-}
-
-/// A progress bar on a terminal, unless the list is short.
-pub(crate) fn progress(ctx: &Ctx, sessions: u64, depth: Depth) -> indicatif::ProgressBar {
-    const WORTH_A_BAR: u64 = 200;
-    let wanted = ctx.err_on_terminal && (depth == Depth::Whole || sessions > WORTH_A_BAR);
-    let bar = if wanted { indicatif::ProgressBar::new(sessions) } else { indicatif::ProgressBar::hidden() };
-    bar.with_message("sessions")
 }

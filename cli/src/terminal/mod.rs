@@ -11,6 +11,7 @@ pub(crate) mod markdown;
 pub(crate) mod pager;
 pub(crate) mod paint;
 pub(crate) mod preview;
+pub(crate) mod progress;
 pub(crate) mod sgr;
 pub(crate) mod typed;
 pub(crate) mod width;
