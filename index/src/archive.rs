@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 use rayon::prelude::*;
 use scrollback::model::project::Projects;
@@ -148,9 +148,16 @@ impl Archive {
         let known = self.known();
         let mut cards = self.ask(|index| index.cards()).unwrap_or_default();
         let projects = Projects::default();
+        let has_forks = |source: &Source| source.dialect.traits().forks_by_reference;
+        let origins: HashSet<String> = sources.iter().filter(|source| has_forks(source)).map(Source::name).collect();
         let (mut sessions, mut unknown) = (Vec::with_capacity(sources.len()), Vec::new());
         for source in sources {
-            match self.holding(&known, &source, needed).and_then(|known| cards.remove(&known.id)) {
+            let card = self.holding(&known, &source, needed).and_then(|known| cards.remove(&known.id));
+            // Its own files do not tell that the session that it begins in is gone.
+            let is_whole = |card: &Card| {
+                !has_forks(&source) || card.origin().is_none_or(|origin| origins.contains(origin.as_str()))
+            };
+            match card.filter(is_whole) {
                 Some(card) => {
                     sessions.push((card.into_row(&projects), source));
                     on_described();

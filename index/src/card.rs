@@ -62,6 +62,11 @@ impl Card {
         self.row.cwd.as_deref()
     }
 
+    /// The session that it was forked from.
+    pub(crate) fn origin(&self) -> Option<&SessionId> {
+        self.row.forked_from.as_ref()
+    }
+
     /// The card as it is stored, and its requests apart: a list of thousands of sessions has a hundred thousand of them.
     pub(crate) fn to_bytes(&self) -> postcard::Result<(Vec<u8>, &[u8])> {
         let mut card = postcard::Serializer { output: postcard::ser_flavors::StdVec::new() };

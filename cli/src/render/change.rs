@@ -38,6 +38,16 @@ pub(crate) fn counted<'f>(files: impl Iterator<Item = &'f FileChange<'f>>) -> St
     }
 }
 
+/// What changed while a command ran: by it, or by anything else.
+pub(crate) fn while_running(changes: &Changes<'_>, how: &CallLook<'_>) -> String {
+    if changes.is_empty() {
+        return String::new();
+    }
+    let what = format!("{}  {}", subject(changes, how), counted(changes.files.iter()));
+    let what = clean::line(what.trim_end()).into_owned();
+    format!("{INDENT}{} {}\n", how.paint().dim("changed meanwhile:"), how.paint().bold(&what)) + &lines(changes, how)
+}
+
 /// The lines of all files, folded to some.
 pub(crate) fn lines(changes: &Changes<'_>, how: &CallLook<'_>) -> String {
     let paint = how.paint();

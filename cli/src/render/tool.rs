@@ -77,6 +77,7 @@ fn shell(call: &ToolPart, run: &ShellRun<'_>, how: &CallLook<'_>) -> String {
     let style = |line: &str| if ended == Ending::Failed { paint.red(line) } else { paint.dim(line) };
     let (first, last) = OUTPUT_LINES;
     out += &fold::printed(&run.output, Fold::unless(how.full, first, last), &how.look, style);
+    out += &change::while_running(&run.changes, how);
     if ended == Ending::Denied { out + &failure(call, how) } else { out }
 }
 

@@ -23,7 +23,7 @@ use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
 use crate::model::lenient::RawObject;
-use crate::model::record::Body;
+use crate::model::record::{Body, ToolResult};
 
 /// The Codex dialect.
 pub struct Codex;
@@ -57,6 +57,7 @@ impl Dialect for Codex {
             result_order: ResultOrder::AsReceived,
             title_mark: Some("thread_name_updated"),
             appends_only: true,
+            forks_by_reference: true,
             ..Traits::new(RepeatedId::Distinct)
         }
     }
@@ -67,6 +68,10 @@ impl Dialect for Codex {
 
     fn body(&self, text: &str) -> Body {
         body::parse(text)
+    }
+
+    fn late_result(&self, text: &str) -> Option<ToolResult> {
+        tool_output::late_result(text)
     }
 
     fn writer(&self) -> Option<&'static Writer> {

@@ -144,6 +144,10 @@ pub enum Key<'a> {
     Result(Cow<'a, str>),
     /// It answers this tool call for now: another result follows.
     PreliminaryResult(Cow<'a, str>),
+    /// It tells people how this tool call ended; the model may have got its result before that. See [`Dialect::late_result`].
+    ///
+    /// [`Dialect::late_result`]: crate::dialect::Dialect::late_result
+    LateResult(Cow<'a, str>),
 }
 
 /// Facts about the session that a record states in passing.
@@ -208,6 +212,7 @@ impl Event<'_> {
                 Key::Call(id) => Key::Call(own(id)),
                 Key::Result(id) => Key::Result(own(id)),
                 Key::PreliminaryResult(id) => Key::PreliminaryResult(own(id)),
+                Key::LateResult(id) => Key::LateResult(own(id)),
             }),
             Event::Usage { request, usage, model, cost } => {
                 Event::Usage { request: request.map(own), usage, model: model.map(own), cost }

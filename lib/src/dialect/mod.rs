@@ -55,7 +55,7 @@ pub use writer::{
 use serde_json::{Map, Value};
 
 use crate::model::home::Home;
-use crate::model::record::Body;
+use crate::model::record::{Body, ToolResult};
 
 /// One agent's format of session files.
 ///
@@ -157,6 +157,11 @@ pub trait Dialect: Sync {
         None
     }
 
+    /// How a tool call ended, in a line that tells it to people only. See [`Key::LateResult`].
+    fn late_result(&self, _text: &str) -> Option<ToolResult> {
+        None
+    }
+
     /// Whether record `id` is `mark` or comes after it, judging by their ids. See [`Event::ForkBase`].
     fn is_at_or_after(&self, id: &str, mark: &str) -> bool {
         id == mark
@@ -205,6 +210,8 @@ pub struct Traits {
     pub appends_only: bool,
     /// Snapshots name files relative to the root of the project, and not to the working directory.
     pub snapshots_from_root: bool,
+    /// A fork has no copy of what it begins with: it names the session that has it.
+    pub forks_by_reference: bool,
 }
 
 impl Traits {
@@ -219,6 +226,7 @@ impl Traits {
             has_foreign_summaries: false,
             appends_only: false,
             snapshots_from_root: false,
+            forks_by_reference: false,
         }
     }
 }

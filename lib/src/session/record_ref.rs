@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::model::error::Result;
 use crate::model::place::Place;
-use crate::model::record::{Body, Kind};
+use crate::model::record::{Body, Kind, ToolResult};
 use crate::session::Session;
 use crate::session::join::BodyJoiner;
 use crate::session::read::sanitize;
@@ -165,6 +165,12 @@ impl<'s> RecordRef<'s> {
             .map(|(_, hash)| hash)
     }
 
+    /// The records that tell how its calls ended, where that was after their results.
+    pub(crate) fn late_results(self) -> impl Iterator<Item = RecordRef<'s>> {
+        let is_late = move |call| self.session.derived.keys.late_result(call, self.is_sidechain());
+        self.keys(KeyRole::Call).filter_map(is_late).map(move |node| self.session.at(node))
+    }
+
     /// Hashes everything that a message takes from this record: its bytes, its id, its parent and its context.
     pub(crate) fn hash_into(self, hash_into: &mut Xxh3) {
         let pieces = |record: RecordRef<'s>, hash_into: &mut Xxh3| {
@@ -244,6 +250,11 @@ impl<'s> RecordRef<'s> {
         let mut joiner = BodyJoiner::new(first);
         pieces.for_each(|piece| joiner.add(piece));
         joiner.finish()
+    }
+
+    /// How a call ended, if the record tells it after the result. See [`crate::dialect::Dialect::late_result`].
+    pub(crate) fn late_result(self) -> Result<Option<ToolResult>> {
+        Ok(self.texts()?.iter().find_map(|text| self.session.dialect().late_result(text)))
     }
 
     /// What the agent sends of it to the Gemini API: the contents of all fragments joined. See [`crate::dialect::Dialect::gemini_contents`].

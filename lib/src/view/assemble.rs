@@ -14,17 +14,28 @@ use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
 use crate::view::tool_view::tagged_name;
 
-/// Reads the bodies of `records` and builds one message. `is_called` returns whether a call with this id is on the branch.
+/// What a message is read from.
+#[derive(Clone, Copy)]
+pub(crate) struct MessageRecords<'r, 's> {
+    pub(crate) records: &'r [RecordRef<'s>],
+    /// Records beside the conversation that tell how calls ended after their results.
+    pub(crate) late_results: &'r [RecordRef<'s>],
+}
+
+/// Reads the bodies of the records and builds one message. `is_called` returns whether a call with this id is on the branch.
 pub(crate) fn message(
     id: String,
     role: Role,
-    records: &[RecordRef<'_>],
+    MessageRecords { records, late_results }: MessageRecords<'_, '_>,
     continues: Option<String>,
     is_called: &dyn Fn(&str) -> bool,
 ) -> Result<Message> {
     let mut builder = MessageBuilder::default();
     for record in records {
         builder.add(role, *record, record.body()?);
+    }
+    for record in late_results {
+        builder.late_results.extend(record.late_result()?);
     }
     let answer = records.iter().find(|record| record.kind() == Kind::Assistant);
     if let (None, Some(surroundings)) = (&builder.about.model, answer.and_then(|answer| answer.surroundings())) {
@@ -46,6 +57,7 @@ struct MessageBuilder {
     /// Results by call id, each with its order on the branch.
     results: HashMap<String, VecDeque<(usize, ToolResult)>>,
     results_seen: usize,
+    late_results: Vec<ToolResult>,
     notes: Vec<ToolNote>,
     about: MessageMetadata,
     /// The answer that the last block belonged to.
@@ -183,6 +195,8 @@ impl MessageBuilder {
                 && let Some(result) = take_first_final(results)
             {
                 settle(call, result);
+                let late = self.late_results.iter().rposition(|late| late.call_id == call.call_id);
+                late.into_iter().for_each(|at| settle(call, self.late_results.swap_remove(at)));
             }
         }
         let left = self.results.drain().filter(|(call, _)| !is_called(call)).flat_map(|(_, results)| results);

@@ -16,7 +16,7 @@ use crate::model::message::{Message, Role};
 use crate::model::record::Kind;
 use crate::session::tree::skeleton::KeyRole;
 use crate::session::{Branch, RecordRef};
-use crate::view::assemble;
+use crate::view::assemble::{self, MessageRecords};
 
 /// The messages of a branch.
 ///
@@ -125,7 +125,7 @@ impl<'b, 's> Conversation<'b, 's> {
         if group.continues {
             made_of.update(self.id(message - 1).as_bytes());
         }
-        for record in self.records(message) {
+        for record in self.records(message).chain(self.late_results(message)) {
             record.hash_into(&mut made_of);
             // Whether a result is shown alone depends on the calls elsewhere on the branch.
             for call in record.keys(KeyRole::Result).chain(record.keys(KeyRole::Interim)) {
@@ -141,6 +141,11 @@ impl<'b, 's> Conversation<'b, 's> {
         records.map(|at| self.branch.records[*at])
     }
 
+    /// The records that tell how calls of a message ended after their results.
+    fn late_results(&self, message: usize) -> impl Iterator<Item = RecordRef<'s>> + '_ {
+        self.records(message).flat_map(|record| record.late_results())
+    }
+
     /// Reads one message, if there is one at this position.
     pub fn message(&self, at: usize) -> Option<Result<Message>> {
         self.message_after(at, usize::MAX)
@@ -149,11 +154,14 @@ impl<'b, 's> Conversation<'b, 's> {
     /// Reads a message as it was when it had only this many of its records.
     pub fn message_after(&self, at: usize, records: usize) -> Option<Result<Message>> {
         let group = self.groups.get(at)?;
+        let is_whole = records >= group.records.len();
         let records: Vec<RecordRef<'s>> = self.records(at).take(records).collect();
+        let late: Vec<RecordRef<'s>> = self.late_results(at).filter(|_| is_whole).collect();
         let continued = group.continues.then(|| &self.groups[at - 1]);
         let named = |group: &Group| self.branch.records[group.first].id().into_owned();
         let is_called = |call: &str| self.calls.contains_key(&xxh3_64(call.as_bytes()));
-        Some(assemble::message(named(group), group.role, &records, continued.map(named), &is_called))
+        let records = MessageRecords { records: &records, late_results: &late };
+        Some(assemble::message(named(group), group.role, records, continued.map(named), &is_called))
     }
 
     /// Reads messages one by one.

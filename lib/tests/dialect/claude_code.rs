@@ -207,3 +207,17 @@ fn a_retry_has_words_a_forbidden_call_is_denied_and_a_notification_is_shown() {
     let row = session.turns().unwrap().row(0).unwrap();
     assert_eq!((row.calls, row.failed_calls, row.denied_calls), (1, 0, 1));
 }
+
+#[test]
+fn a_command_that_stands_for_a_prompt_is_shown_as_it_was_typed() {
+    let session = case("prompt-command");
+    assert_eq!(session.row().unwrap().title, "/greet Bob");
+    let typed: Vec<_> = messages(&session).into_iter().filter_map(|message| message.metadata).collect();
+    assert_eq!(typed[0]["display"]["text"], "/greet Bob");
+    assert!(typed[2].get("display").is_none(), "a person typed the tags");
+}
+
+#[test]
+fn a_call_that_a_hook_forbids_is_denied() {
+    assert_eq!(parts(&case("denied-by-a-hook"), 1)[1]["state"], "output-denied");
+}

@@ -416,3 +416,43 @@ fn a_file_of_a_session_that_is_in_both_folders_counts_once() {
     check(&[0], &said(9, "user", "Only in the copy"), &[IssueKind::OtherCopy]);
     check(&[1, 2], &said(9, "user", "Only in the copy"), &[IssueKind::OtherCopy; 2]);
 }
+
+/// The model gets a result while the command runs; people see how it ended.
+#[test]
+fn a_command_that_outlives_its_result_ends_as_its_event_tells() {
+    let call = |id: &str| json!({"type": "function_call", "name": "exec_command", "arguments": r#"{"cmd":"make"}"#, "call_id": id});
+    let output = |id: &str, text: &str| json!({"type": "function_call_output", "call_id": id, "output": text});
+    let ended = |id: &str, code: i64, printed: &str| {
+        let item = json!({"type": "CommandExecution", "id": id, "source": "unified_exec_startup", "exit_code": code, "aggregated_output": printed});
+        json!({"type": "item_completed", "item": item, "started_at_ms": 1_000, "completed_at_ms": 6_000})
+    };
+    let running = "Chunk ID: 1\nWall time: 1.0 seconds\nProcess running with session ID 7\nOutput:\nstarted\n";
+    let lines = [
+        line(
+            0,
+            "session_meta",
+            &json!({"id": "t1", "cwd": "/x", "cli_version": "0.166.0", "history_mode": "paginated"}),
+        ),
+        said(1, "user", "Build it"),
+        line(2, "response_item", &call("c1")),
+        line(3, "response_item", &output("c1", running)),
+        line(4, "response_item", &call("c2")),
+        line(5, "event_msg", &ended("c2", 3, "before its result")),
+        line(6, "response_item", &output("c2", "Wall time: 1.0 seconds\naborted by user")),
+        said(7, "assistant", "It runs."),
+        line(8, "event_msg", &ended("c1", 4, "started\ndone\n")),
+    ];
+    let session = Session::from_bytes(codex(), lines.concat().into_bytes(), &reading());
+    assert!(session.issues().is_empty(), "{:?}", session.issues());
+    let calls: Vec<_> = messages(&session).into_iter().flat_map(|message| message.parts).collect();
+    let states: Vec<&ToolState> = calls.iter().filter_map(Part::as_call).map(|call| &call.state).collect();
+    let [ToolState::OutputError { error_text: late, .. }, ToolState::OutputError { error_text: known, .. }] =
+        states[..]
+    else {
+        panic!("{states:?}")
+    };
+    assert_eq!(late, "exit code 4: started\ndone");
+    assert!(known.ends_with("aborted by user"), "its result came later: {known}");
+    let Body::ToolResult(sent) = session.find("ord-3").unwrap().body().unwrap() else { panic!("a result") };
+    assert_eq!(sent.results[0].output, running, "the model's result stays as it is");
+}

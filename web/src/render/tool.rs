@@ -250,6 +250,7 @@ fn shell(call: &ToolPart, run: &ShellRun<'_>, part: Option<String>, look: &Look<
             @if let Some(code) = run.exit_code.filter(|code| *code != 0) { span.term-exit { "exit status " (code) } }
         }
         @if !is_whole { (cut_after(&run.output, shown, part)) }
+        @if !run.changes.is_empty() { div.io { div.io-label { "Changed meanwhile" } } (diff::changes(&run.changes, look)) }
         (said(call))
     }
 }

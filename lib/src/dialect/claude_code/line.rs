@@ -37,6 +37,8 @@ pub(super) struct Line<'a> {
     pub(super) is_api_error_message: Flag,
     pub(super) is_display_only: Flag,
     pub(super) origin: Object<RawObject<'a>>,
+    /// How a prompt came; a command that stands for a prompt has none.
+    pub(super) prompt_source: Text<'a>,
     /// Our own mark of what a person did at another agent's screen.
     pub(super) scrollback: Text<'a>,
     pub(super) user_type: Text<'a>,

@@ -17,6 +17,9 @@ use crate::model::record::Display;
 /// What the agent writes in the user's name when a person stops it.
 const INTERRUPTS: &[&str] = &["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
 
+/// The tags around an output that the agent cut and saved elsewhere, which its text says.
+const PERSISTED: [&str; 2] = ["<persisted-output>\n", "\n</persisted-output>"];
+
 /// How people see a text that the agent wrote in the user's name; `None` for any other text.
 pub(in crate::dialect) fn display(text: &str) -> Option<Display> {
     let trimmed = text.trim();
@@ -39,7 +42,8 @@ pub(in crate::dialect) fn display(text: &str) -> Option<Display> {
             Display::Shell { text: inside("bash-input")?.to_owned(), output: String::new(), exit_code: None }
         }
         "bash-stdout" | "bash-stderr" => {
-            let printed = |tag: &str| without_entities(&printed(tag));
+            let printed =
+                |tag: &str| without_entities(&printed(tag)).replace(PERSISTED[0], "").replace(PERSISTED[1], "");
             Display::Output { text: printed("bash-stdout"), errors: printed("bash-stderr") }
         }
         "task-notification" => Display::Notification { text: printed("summary") },

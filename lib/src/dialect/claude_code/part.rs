@@ -201,23 +201,26 @@ pub(super) fn file_note(text: &str) -> Option<Map<String, Value>> {
 pub(super) struct ToolRun<'a> {
     facts: RawObject<'a>,
     failure: Option<Cow<'a, str>>,
+    /// The line says who did not allow it: a person, a rule or a hook.
+    is_denied: bool,
 }
 
 impl<'a> ToolRun<'a> {
     pub(super) fn from_line(line: &RawObject<'a>) -> ToolRun<'a> {
-        ToolRun { facts: line.object("toolUseResult"), failure: line.text("toolUseResult") }
+        let is_denied = line.text("toolDenialKind").is_some();
+        ToolRun { facts: line.object("toolUseResult"), failure: line.text("toolUseResult"), is_denied }
     }
 
     fn was_refused(&self) -> bool {
         let failure = self.failure.as_deref().unwrap_or_default();
-        failure.trim_start_matches("Error: ") == "User rejected tool use"
+        self.is_denied || failure.trim_start_matches("Error: ") == "User rejected tool use"
     }
 
     fn duration_ms(&self) -> Option<u64> {
         self.facts.count("durationMs").or(self.facts.count("totalDurationMs"))
     }
 
-    /// How the run ended, how it changed a file, and the session of the sub-agent that it started.
+    /// How the run ended, how it changed files, and the session of the sub-agent that it started.
     fn about(&self) -> Map<String, Value> {
         let mut about = Map::new();
         about.put_some("interrupted", self.facts.flag("interrupted").then_some(true));
@@ -225,6 +228,8 @@ impl<'a> ToolRun<'a> {
         let patch = self.facts.value("structuredPatch");
         about
             .put_some("structuredPatch", patch.filter(|patch| patch.as_array().is_some_and(|hunks| !hunks.is_empty())));
+        let changed = self.facts.object("bashEditDiff").value("files");
+        about.put_some("changedFiles", changed.filter(|files| files.as_array().is_some_and(|files| !files.is_empty())));
         about.put_some("session", self.facts.get::<Text<'_>>("agentId").0.map(|agent| format!("agent-{agent}")));
         about
     }

@@ -150,10 +150,12 @@ impl<'a> Line<'a> {
         self.user_text().is_some_and(|text| local::is_prompt(&text))
     }
 
-    /// Whether the line says that a person typed it; older versions do not say.
+    /// Whether the line says that a person typed this text; older versions do not say. A command that stands for a prompt is a
+    /// person's, too, but the agent wrote its text.
     fn is_typed(&self) -> bool {
         let origin = self.origin.0.as_ref().and_then(|origin| origin.text("kind"));
-        origin.is_some_and(|kind| kind == "human")
+        let is_from_a_person = origin.is_some_and(|kind| kind == "human");
+        is_from_a_person && (self.prompt_source.0.is_some() || !self.is_prompt_command())
     }
 
     /// The only text of a message, if it begins as those do that the agent writes itself.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::record_class::{Bare, EVENTS, Item, LineType};
-use super::{context, id_from_ordinal, local};
+use super::{context, id_from_ordinal, local, tool_output};
 use crate::dialect::{Event, Key, Link, SessionFacts};
 use crate::model::lenient::{Count, Moment, Object, RawObject, Text};
 use crate::model::record::{Display, Kind, TitleSource, Usage};
@@ -186,6 +186,10 @@ impl<'a> Record<'a> {
                 }
             }
             Some("task_started" | "turn_started") => emit(Event::TurnStart),
+            Some("item_completed") => {
+                let call = self.payload.item.and_then(tool_output::run_of_call).and_then(|run| run.text("id"));
+                call.into_iter().for_each(|call| emit(Event::Key(Key::LateResult(call))));
+            }
             Some(known) if EVENTS.contains(&known) => {}
             _ => emit(name.map_or(Event::MissingField("payload.type"), Event::UnknownKind)),
         }
@@ -250,6 +254,7 @@ pub(super) struct Payload<'a> {
     pub(super) num_turns: Count,
     pub(super) error: Object<RawObject<'a>>,
     pub(super) thread_name: Text<'a>,
+    pub(super) item: Option<&'a RawValue>,
     pub(super) info: Object<Info>,
     pub(super) turn_id: Text<'a>,
     pub(super) response_id: Text<'a>,

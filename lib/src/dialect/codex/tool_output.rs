@@ -4,7 +4,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::model::json;
-use crate::model::lenient;
+use crate::model::lenient::{self, RawObject};
 use crate::model::record::{Outcome, ToolResult};
 
 /// The result of a call, from its `output`. We write `success` beside it, where the text does not say how the tool ended.
@@ -42,6 +42,30 @@ pub(super) fn result(call_id: String, output: Option<&RawValue>, success: Option
     };
     let about = started_session(&output).map(|session| ("session".to_owned(), session.into())).into_iter().collect();
     ToolResult { duration_ms: ended.duration_ms, about, ..ToolResult::new(call_id, output, outcome) }
+}
+
+/// The run of a command in an event, unless a person started it with `!`.
+pub(super) fn run_of_call(item: &RawValue) -> Option<RawObject<'_>> {
+    let run = RawObject::from_raw(item)?;
+    let is_run = run.text("type").as_deref() == Some("CommandExecution");
+    let is_of_person = run.text("source").as_deref() == Some("user_shell");
+    (is_run && !is_of_person && run.raw("exit_code").is_some()).then_some(run)
+}
+
+/// How a command ended, from the event that tells it. A command that runs on after a while gets a result before that, and one that
+/// was interrupted gets none of its output.
+pub(super) fn late_result(text: &str) -> Option<ToolResult> {
+    let line: RawObject<'_> = serde_json::from_str(text).ok()?;
+    let payload = line.object("payload");
+    let run = run_of_call(payload.raw("item")?)?;
+    let (code, output) = (run.parsed::<i64>("exit_code")?, run.string("aggregated_output").unwrap_or_default());
+    let outcome = match code {
+        0 => Outcome::Done,
+        code => Outcome::Failed(format!("exit code {code}: {}", output.trim())),
+    };
+    let span = |key: &str| payload.count(key);
+    let duration_ms = span("completed_at_ms").zip(span("started_at_ms")).map(|(end, start)| end.saturating_sub(start));
+    Some(ToolResult { duration_ms, ..ToolResult::new(run.string("id")?, output.into(), outcome) })
 }
 
 /// How the output of a tool begins that did not do what was asked, where nothing else says so.

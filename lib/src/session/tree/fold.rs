@@ -21,6 +21,8 @@ pub(crate) struct Fold<'s> {
     /// Its tip is the parent of the next record of a linear dialect.
     current: LinearConversation,
     missing_base: Option<(IdIndex, BaseGap)>,
+    /// What is missing before the first record: also before one that takes its place after a step back.
+    missing_start: Option<(IdIndex, BaseGap)>,
     leaf: Option<IdIndex>,
     /// Children of the leaf before this entry do not count.
     rewound_at: Option<u32>,
@@ -45,6 +47,7 @@ impl<'s> Fold<'s> {
             parents: Vec::new(),
             current: LinearConversation::default(),
             missing_base: None,
+            missing_start: None,
             leaf: None,
             rewound_at: None,
             seen: HashSet::new(),
@@ -76,7 +79,10 @@ impl<'s> Fold<'s> {
                 self.leaf = Some(id);
             }
             ControlKind::Rewound(id) => (self.leaf, self.rewound_at) = (Some(id), Some(control.at)),
-            ControlKind::ReplaceAll => self.current.clear(),
+            ControlKind::ReplaceAll => {
+                self.current.clear();
+                self.missing_start = None;
+            }
             ControlKind::MissingBase(id, why) => self.missing_base = Some((id, why)),
             ControlKind::CutTurns(turns) => self.cut_turns(turns),
             ControlKind::CutEntry(entry) => self.return_to(entry),
@@ -155,8 +161,9 @@ impl<'s> Fold<'s> {
         };
         if entry.parent == PREVIOUS
             && is_link(entry)
-            && let Some((missing, why)) = self.missing_base.take()
+            && let Some((missing, why)) = self.missing_base.take().or(self.missing_start.filter(|_| parent == NONE))
         {
+            self.missing_start = self.missing_start.or((parent == NONE).then_some((missing, why)));
             self.tree.missing.insert(node, missing);
             self.tree.base_gaps.insert(node, why);
             self.tree.bridged.extend((parent != NONE).then_some((node, parent)));

@@ -100,6 +100,13 @@ impl SharedKeys {
         self.sorted.partition_point(|known| *known < (key, node)) - start
     }
 
+    /// The record that tells how a call ended, if the call had a result before that: a command can outlive it.
+    pub(crate) fn late_result(&self, call: u64, sidechain: bool) -> Option<NodeIx> {
+        let nodes = |role| self.nodes(SharedKey { role, hash: call, sidechain });
+        let late = nodes(KeyRole::Late).last()?;
+        nodes(KeyRole::Result).next().is_some_and(|result| result < late).then_some(late)
+    }
+
     /// Whether a record answers calls.
     pub(crate) fn answers(&self, node: NodeIx) -> bool {
         self.callers.contains_key(&node)
@@ -121,7 +128,7 @@ impl SharedKeys {
             match role {
                 KeyRole::Call => calls.push(node),
                 KeyRole::Result => results.push(node),
-                KeyRole::Group | KeyRole::Interim => {}
+                KeyRole::Group | KeyRole::Interim | KeyRole::Late => {}
             }
         }
         let mut found = Vec::new();

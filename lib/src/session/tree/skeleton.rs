@@ -101,6 +101,7 @@ pub(crate) enum KeyRole {
     Call,
     Result,
     Interim,
+    Late,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -266,6 +267,7 @@ impl Skeleton {
                     Key::Call(id) => (KeyRole::Call, id),
                     Key::Result(id) => (KeyRole::Result, id),
                     Key::PreliminaryResult(id) => (KeyRole::Interim, id),
+                    Key::LateResult(id) => (KeyRole::Late, id),
                 };
                 self.keys.push(KeyEntry { entry, role, hash: xxh3_64(id.as_bytes()) });
             }

@@ -20,7 +20,7 @@ const MAX_LINES: usize = 10_000;
 const MAX_FILES: usize = 1_000;
 
 /// What a call changes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Changes<'a> {
     /// The files, in the order of the call.
@@ -29,8 +29,15 @@ pub struct Changes<'a> {
     pub left_out: usize,
 }
 
+impl Changes<'_> {
+    /// Whether nothing changes.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.left_out == 0
+    }
+}
+
 /// The change of one file.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FileChange<'a> {
     /// The path as the call names it.
@@ -149,6 +156,27 @@ fn in_object<'a>(call: &'a ToolPart, input: &'a Map<String, Value>, out: &mut Bu
         return patch::read(text(PATCHES)?, out);
     }
     Some(())
+}
+
+/// The files that changed while a command ran, as Claude Code noted them: `{"filePath": …, "created": true, "hunks": […]}`.
+pub(super) fn while_running(call: &ToolPart) -> Changes<'_> {
+    let mut out = Builder::default();
+    for file in noted(call, "changedFiles").and_then(Value::as_array).into_iter().flatten() {
+        let Some(path) = file.get("filePath").and_then(Value::as_str) else { continue };
+        let is = |key: &str| file.get(key).and_then(Value::as_bool) == Some(true);
+        let action = match (is("created"), is("deleted")) {
+            (true, _) => FileAction::Write,
+            (false, true) => FileAction::Delete,
+            (false, false) => FileAction::Edit,
+        };
+        out.file(path, action);
+        file.get("hunks")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .for_each(|hunk| noted_hunk(hunk, &mut out));
+    }
+    out.changes
 }
 
 /// A piece of the difference that Claude Code noted, with the lines around it: `{"lines": [" a", "-b", "+c"]}`.

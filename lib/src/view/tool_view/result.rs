@@ -10,7 +10,7 @@ use crate::model::message::Part;
 /// A result as text: a string, the pieces of a list with files named, or else JSON.
 pub fn result_text(output: &Value) -> Cow<'_, str> {
     match output {
-        Value::String(text) => text.into(),
+        Value::String(text) => without_persisted_tags(text).into(),
         Value::Null => "".into(),
         Value::Array(pieces) if !pieces.is_empty() => {
             let pieces: Option<Vec<Cow<'_, str>>> = pieces.iter().map(piece).collect();
@@ -18,6 +18,15 @@ pub fn result_text(output: &Value) -> Cow<'_, str> {
         }
         other => json::to_string_pretty(other).into(),
     }
+}
+
+/// A text that Claude Code cut and saved elsewhere, which it says in the text, without the tags around it.
+fn without_persisted_tags(text: &str) -> &str {
+    let inside = text
+        .trim()
+        .strip_prefix("<persisted-output>")
+        .and_then(|text| text.strip_suffix("</persisted-output>"));
+    inside.map_or(text, str::trim)
 }
 
 /// The name of an attached file among the parts of its message: its own, the one in the tag before it, or what it is.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::noted;
 use super::result::result_text;
+use super::{Changes, change, noted};
 use crate::model::message::{ToolPart, ToolState};
 
 /// One run of a command.
@@ -20,17 +20,27 @@ pub struct ShellRun<'a> {
     /// The number that it ended with, if the agent recorded one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
+    /// The files that changed meanwhile, if the agent recorded them.
+    #[serde(skip_serializing_if = "Changes::is_empty")]
+    pub changes: Changes<'a>,
 }
 
 /// The run that a call is; `None` if its input has no command.
 pub(super) fn of(call: &ToolPart) -> Option<ShellRun<'_>> {
     let command = command(call.input()?.as_object()?)?;
     let exit_code = |value: &Value| value.as_i64();
+    let changes = change::while_running(call);
     // Qwen Code also records the run as it shows it.
     let shown = noted(call, "resultDisplay");
-    if let Some(output) = shown.and_then(|shown| shown.get("output")?.as_str()) {
+    let text = |key: &str| shown.and_then(|shown| shown.get(key)?.as_str());
+    if let Some(output) = text("output") {
         let exit_code = shown.and_then(|shown| shown.get("exitCode")).and_then(exit_code);
-        return Some(ShellRun { command, output: output.into(), exit_code });
+        // Where all of a long output is stands in the last line of its text.
+        let is_cut = shown.and_then(|shown| shown.get("truncated")?.as_bool()) == Some(true);
+        let saved = text("text").filter(|_| is_cut).and_then(|text| text.lines().next_back());
+        let saved = saved.filter(|saved| output.lines().next_back() != Some(saved));
+        let output = saved.map_or(output.into(), |saved| format!("{output}\n{saved}").into());
+        return Some(ShellRun { command, output, exit_code, changes });
     }
     let has_failed = matches!(call.state, ToolState::OutputError { .. });
     let (stated, output) = match result(call) {
@@ -44,7 +54,7 @@ pub(super) fn of(call: &ToolPart) -> Option<ShellRun<'_>> {
         _ => None,
     };
     let exit_code = noted(call, "exitCode").and_then(exit_code).or(stated).or_else(of_error);
-    Some(ShellRun { command, output, exit_code })
+    Some(ShellRun { command, output, exit_code, changes })
 }
 
 /// The command, or the script that a shell is given.

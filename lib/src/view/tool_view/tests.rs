@@ -18,6 +18,28 @@ fn noting(mut call: ToolPart, note: Value) -> ToolPart {
     call
 }
 
+#[test]
+fn a_long_output_says_where_all_of_it_is() {
+    let shown = json!({"output": "8\n9", "text": "9\nOutput too long and was saved to: /t/x", "truncated": true});
+    let cut = noting(done(json!({"command": "seq 9"}), json!("9")), json!({"resultDisplay": shown}));
+    let ToolView::Shell(run) = ToolView::of(&cut) else { panic!("a command") };
+    assert_eq!(run.output, "8\n9\nOutput too long and was saved to: /t/x");
+    let saved =
+        "<persisted-output>\nOutput too large (9KB). Full output saved to: /t/x\n\nPreview:\n1\n</persisted-output>";
+    let saved = done(json!({"command": "seq 9"}), json!(saved));
+    let ToolView::Shell(run) = ToolView::of(&saved) else { panic!("a command") };
+    assert_eq!(run.output, "Output too large (9KB). Full output saved to: /t/x\n\nPreview:\n1");
+}
+
+#[test]
+fn files_that_changed_while_a_command_ran_are_its_changes() {
+    let files = json!([{"filePath": "/w/a", "created": true, "hunks": [{"lines": ["+x"]}]}, {"filePath": "/w/b", "hunks": []}, {}, 7]);
+    let ran = noting(done(json!({"command": "make"}), json!("")), json!({"changedFiles": files}));
+    let ToolView::Shell(run) = ToolView::of(&ran) else { panic!("a command") };
+    let changes: Vec<_> = run.changes.files.iter().map(|file| (file.path, file.action, file.added)).collect();
+    assert_eq!(changes, [("/w/a", FileAction::Write, 1), ("/w/b", FileAction::Edit, 0)]);
+}
+
 /// A change as lines: `path action`, then the hunks.
 fn change(call: &ToolPart) -> String {
     let ToolView::Change(changes) = ToolView::of(call) else { return format!("{:?}", ToolView::of(call)) };
@@ -42,7 +64,7 @@ fn change(call: &ToolPart) -> String {
 
 #[track_caller]
 fn runs(call: &ToolPart, command: &str, output: &str, exit_code: Option<i64>) {
-    let expected = ShellRun { command: command.into(), output: output.into(), exit_code };
+    let expected = ShellRun { command: command.into(), output: output.into(), exit_code, changes: Changes::default() };
     assert_eq!(ToolView::of(call), ToolView::Shell(expected));
 }
 
