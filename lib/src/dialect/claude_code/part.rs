@@ -82,6 +82,7 @@ fn part(block: &RawObject<'_>, raw: &RawValue) -> Part {
 pub(super) fn attachment_notice(attachment: &RawObject<'_>) -> Option<String> {
     match attachment.text("type").as_deref()? {
         "file" | "already_read_file" => read_file(attachment),
+        "directory" => Some(format!("Listed directory {}/", attachment.string("displayPath")?.trim_end_matches('/'))),
         "task_status" => {
             let (task, status) = (attachment.string("description")?, attachment.string("status")?);
             Some(format!("Task \"{task}\" {status} in background"))
@@ -255,6 +256,7 @@ mod tests {
                 Some("Task \"sub task\" completed in background"),
             ),
             (r#"{"type": "task_status", "status": "completed"}"#, None),
+            (r#"{"type": "directory", "displayPath": "src"}"#, Some("Listed directory src/")),
             (r#"{"type": "skill_listing"}"#, None),
         ] {
             let attachment: RawObject<'_> = serde_json::from_str(attachment).unwrap();
