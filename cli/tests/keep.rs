@@ -237,3 +237,16 @@ fn a_watch_waits_for_the_first_session_and_ends_at_the_first_ctrl_c() {
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     assert_eq!(watching.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_session_that_was_emptied_before_it_was_deleted_stays_whole() {
+    let agent = Agent::new();
+    agent.run(&["keep", "on"]);
+    agent.run(&["index"]);
+    let emptied = agent.log().with_extension("new");
+    fs::write(&emptied, "").unwrap();
+    fs::rename(emptied, agent.log()).unwrap();
+    agent.run(&["list", "--all"]);
+    agent.sweep();
+    assert_eq!(agent.listed()[0]["recordCount"], 2);
+}

@@ -269,6 +269,42 @@ fn what_is_appended_replaced_renamed_or_deleted_is_noticed() {
     }
 }
 
+/// Its size, its beginning and its end stay as they were.
+#[test]
+fn an_edit_in_the_middle_is_noticed_whether_or_not_the_file_is_another_one() {
+    let machine = Machine::new();
+    let session = "aaaaaaaa-0000-4000-8000-000000000001";
+    let id = |number: u32| format!("u{number}");
+    let text =
+        |number: u32| if number == 40 { "pineapple".to_owned() } else { format!("{number} {}", "water ".repeat(40)) };
+    let parent = |number: u32| number.checked_sub(1).map(id);
+    let lines: Vec<String> = (0..80)
+        .map(|number| line(session, &id(number), parent(number).as_deref(), number % 60, user(&text(number))))
+        .collect();
+    machine.write(session, &lines);
+    let mut archive = machine.indexed(Depth::Text);
+    let edits: [(&str, &str, &dyn Fn(&str)); 3] = [
+        ("pineapple", "blueberry", &|text| fs::write(machine.session(session), text).unwrap()),
+        ("blueberry", "grapevine", &|text| {
+            let beside = machine.projects().join("new");
+            fs::write(&beside, text).unwrap();
+            fs::rename(beside, machine.session(session)).unwrap();
+        }),
+        ("grapevine", "raspberry", &|text| {
+            let beside = machine.projects().join("new");
+            fs::write(&beside, format!("{text}{}", line(session, "u80", Some("u79"), 59, user("at its end")))).unwrap();
+            fs::rename(beside, machine.session(session)).unwrap();
+        }),
+    ];
+    for (before, after, write) in edits {
+        write(&fs::read_to_string(machine.session(session)).unwrap().replace(before, after));
+        for archive in [&mut archive, &mut machine.indexed(Depth::Text)] {
+            assert_eq!(search(archive, after).sessions.len(), 1, "{after}");
+            assert_eq!(search(archive, before).sessions.len(), 0, "{before}");
+        }
+    }
+}
+
 #[test]
 fn a_session_that_grows_is_known_as_one_that_is_read_whole() {
     let id = "aaaaaaaa-0000-4000-8000-000000000001";

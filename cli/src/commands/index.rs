@@ -63,6 +63,10 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
         if args.watch {
             return Ok(ExitCode::SUCCESS);
         }
+        let forgotten = forget_all(places.clone(), args.rebuild, global, ctx);
+        if forgotten > 0 {
+            ctx.note(&format!("The index has forgotten {}.", plural(forgotten as u64, "session")))?;
+        }
         let failure = Failure::new(FailureKind::NotFound, "no session found");
         return Err(
             failure.hint(format!("{}; run `scrollback --demo search tide` to try it", scope::searched(&places)))
@@ -93,7 +97,9 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     }
     if ctx.json {
         let path = archive::path(ctx);
-        let bytes = path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len());
+        let length = |path: std::path::PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
+        // What was stored last may be beside it still.
+        let bytes = path.iter().map(|path| length(path.clone()) + length(path.with_extension("db-wal"))).sum::<u64>();
         ctx.print_json(&json!({
             "path": path.map(|path| path.display().to_string()), "sizeBytes": bytes, "read": read, "unchanged": known,
             "forgotten": forgotten, "unreadable": unreadable, "stopped": is_stopped,
@@ -105,6 +111,19 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
         watch(&mut archive, depth, ctx)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Leaves no word of sessions that are gone in an index that is there. Returns how many.
+fn forget_all(places: Places, is_rebuilt: bool, global: &Global, ctx: &Ctx) -> usize {
+    let mut archive = archive::open_known(places, global, ctx);
+    let forgotten = archive.forget_missing();
+    if is_rebuilt {
+        archive.clear();
+    }
+    if is_rebuilt || forgotten > 0 {
+        archive.optimize();
+    }
+    forgotten
 }
 
 fn report(read: usize, known: usize, forgotten: usize, is_stopped: bool, ctx: &mut Ctx) -> Result<(), Failure> {

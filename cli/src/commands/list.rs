@@ -92,7 +92,14 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let query = query.map_err(|error| search::invalid(&typed, &error))?;
     let mut found = scope::found(global, ctx, depth)?;
     if let Some(query) = &query {
+        let has_sessions = !found.rows.is_empty();
         found.archive.narrow(query, &mut found.rows);
+        if has_sessions && found.rows.is_empty() && !ctx.json {
+            let failure = Failure::new(FailureKind::NotFound, format!("no session matches {:?}", clean::line(&typed)));
+            let hint =
+                "a list looks at titles, projects and first prompts; run `scrollback search` to look at all texts";
+            return Err(failure.hint(hint));
+        }
     }
     sort(&mut found.rows, args.sort);
     let (shown, aside): (Vec<_>, Vec<_>) = std::mem::take(&mut found.rows)

@@ -23,7 +23,8 @@ pub(crate) fn open(places: Places, sources: &[Source], global: &Global, ctx: &mu
     match SqliteIndex::open(&path, mask.fingerprint()) {
         Ok(index) => {
             if let Some(aside) = index.set_aside() {
-                ctx.note(&format!("{}: this was no index and is now {}", path.display(), aside.display()))?;
+                let what = format!("{}: this was no index and is now {}", path.display(), aside.display());
+                ctx.caution("index", &what)?;
             }
             Ok(Archive::with_index(places, ctx.now, Box::new(index), mask).excluding(excluded(ctx)))
         }

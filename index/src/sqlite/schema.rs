@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::{Error, Result};
 
@@ -108,10 +108,7 @@ fn mark(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
 fn prepare(connection: &Connection, path: &Path) -> Result<()> {
     let database = |source| Error::Database { path: path.to_path_buf(), source };
     // Readers do not wait for a writer. Where memory cannot be shared (network file systems), SQLite keeps its other way.
-    connection
-        .execute_batch("pragma journal_mode = wal;")
-        .and_then(|()| connection.execute_batch(SETTINGS))
-        .map_err(database)?;
+    use_wal(connection).and_then(|()| connection.execute_batch(SETTINGS)).map_err(database)?;
     match mark(connection).map_err(database)? {
         (APPLICATION_ID, VERSION) => Ok(()),
         (APPLICATION_ID, newer) if newer > VERSION => Err(Error::Newer(path.to_path_buf())),
@@ -135,6 +132,20 @@ fn prepare(connection: &Connection, path: &Path) -> Result<()> {
         }
         // Another program's database.
         _ => Err(database(rusqlite::Error::InvalidQuery)),
+    }
+}
+
+/// Changes how the database is written. SQLite does not wait for another process here, which may just make the same index.
+fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let begin = Instant::now();
+    loop {
+        match connection.execute_batch("pragma journal_mode = wal;") {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && begin.elapsed() < BUSY => {
+                std::thread::sleep(PAUSE);
+            }
+            done => return done,
+        }
     }
 }
 

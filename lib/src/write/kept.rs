@@ -95,6 +95,8 @@ impl Kept {
             (Ok(copied), Ok(there)) if self.disk.is_same_file(&copy, file) || is_alike(&copied, &there) => {
                 return Ok(KeptNow::Unchanged);
             }
+            // An agent that empties a file leaves nothing to keep: the copy stays what people get back.
+            (Ok(_), Ok(there)) if there.len() == 0 => return Ok(KeptNow::Unchanged),
             (Ok(_), _) if begins_with(file, &copy)? => KeptNow::Grown,
             (Ok(_), _) => KeptNow::Rewritten,
         };

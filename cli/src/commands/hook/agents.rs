@@ -62,15 +62,15 @@ impl Agent {
     }
 
     /// Its settings without the hook; or why they cannot be changed. `None` if they do not have it.
-    pub(super) fn without_hook(self, settings: &str) -> Result<Option<String>, String> {
+    pub(super) fn without_hook(self, settings: &str, program: &str) -> Result<Option<String>, String> {
         match self {
-            Agent::ClaudeCode | Agent::QwenCode => self.json_without_hook(settings),
-            Agent::Codex => codex_without_hook(settings),
+            Agent::ClaudeCode | Agent::QwenCode => self.json_without_hook(settings, program),
+            Agent::Codex => codex_without_hook(settings, program),
         }
     }
 
-    pub(super) fn has_hook(self, settings: &str) -> Result<bool, String> {
-        Ok(self.without_hook(settings)?.is_some())
+    pub(super) fn has_hook(self, settings: &str, program: &str) -> Result<bool, String> {
+        Ok(self.without_hook(settings, program)?.is_some())
     }
 
     fn json_with_hook(self, settings: &str, program: &str) -> Result<Option<String>, String> {
@@ -82,7 +82,7 @@ impl Agent {
         for event in EVENTS {
             let calls = hooks.entry(event).or_insert_with(|| json!([]));
             let calls = calls.as_array_mut().ok_or_else(|| format!("its hooks for {event} are no list"))?;
-            if calls.iter().any(|call| self.is_ours(call)) {
+            if calls.iter().any(|call| self.is_ours(call, program)) {
                 continue;
             }
             calls.push(json!({"hooks": [{"type": "command", "command": command}]}));
@@ -91,14 +91,14 @@ impl Agent {
         Ok(is_changed.then(|| rewritten(settings, root)))
     }
 
-    fn json_without_hook(self, settings: &str) -> Result<Option<String>, String> {
+    fn json_without_hook(self, settings: &str, program: &str) -> Result<Option<String>, String> {
         let mut root = json_object(settings)?;
         let Some(hooks) = root.get_mut("hooks").and_then(Value::as_object_mut) else { return Ok(None) };
         let mut is_changed = false;
         for event in EVENTS {
             let Some(calls) = hooks.get_mut(event).and_then(Value::as_array_mut) else { continue };
             let before = calls.len();
-            calls.retain(|call| !self.is_ours(call));
+            calls.retain(|call| !self.is_ours(call, program));
             is_changed |= calls.len() != before;
             if calls.is_empty() && before > 0 {
                 hooks.shift_remove(event);
@@ -110,14 +110,17 @@ impl Agent {
         Ok(is_changed.then(|| rewritten(settings, root)))
     }
 
-    /// Whether an entry calls this hook, and nothing else.
-    fn is_ours(self, call: &Value) -> bool {
+    /// Whether an entry calls this hook, and nothing else. The program may have had another place when it was installed.
+    fn is_ours(self, call: &Value, program: &str) -> bool {
         let commands = call.get("hooks").and_then(Value::as_array).into_iter().flatten();
         let commands: Vec<&str> =
             commands.map(|hook| hook.get("command").and_then(Value::as_str).unwrap_or("")).collect();
         let ending = format!(" hook {}", self.name());
         !commands.is_empty()
-            && commands.iter().all(|command| command.contains("scrollback") && command.ends_with(&ending))
+            && commands.iter().all(|command| {
+                let called = command.strip_suffix(&ending);
+                called.is_some_and(|called| called.contains("scrollback") || called == quoted(program))
+            })
     }
 }
 
@@ -201,7 +204,7 @@ fn quoted(program: &str) -> String {
 fn codex_with_hook(settings: &str, program: &str) -> Result<Option<String>, String> {
     let mut document = toml(settings)?;
     match document.get(NOTIFY) {
-        Some(notify) if is_ours(notify) => return Ok(None),
+        Some(notify) if is_ours(notify, program) => return Ok(None),
         Some(_) => return Err("it calls another program after each turn (`notify`), and can call only one".to_owned()),
         None => {}
     }
@@ -214,9 +217,9 @@ fn codex_with_hook(settings: &str, program: &str) -> Result<Option<String>, Stri
     Ok(Some(format!("{with}{}{rest}", if rest.is_empty() { "" } else { "\n" })))
 }
 
-fn codex_without_hook(settings: &str) -> Result<Option<String>, String> {
+fn codex_without_hook(settings: &str, program: &str) -> Result<Option<String>, String> {
     let mut document = toml(settings)?;
-    if !document.get(NOTIFY).is_some_and(is_ours) {
+    if !document.get(NOTIFY).is_some_and(|notify| is_ours(notify, program)) {
         return Ok(None);
     }
     document.remove(NOTIFY);
@@ -229,9 +232,9 @@ fn toml(settings: &str) -> Result<DocumentMut, String> {
     })
 }
 
-fn is_ours(notify: &Item) -> bool {
+fn is_ours(notify: &Item, program: &str) -> bool {
     let words: Vec<&str> = notify.as_array().into_iter().flatten().filter_map(|word| word.as_str()).collect();
-    matches!(words.as_slice(), [program, "hook", "codex"] if program.contains("scrollback"))
+    matches!(words.as_slice(), [called, "hook", "codex"] if called.contains("scrollback") || *called == program)
 }
 
 #[cfg(test)]
@@ -251,10 +254,11 @@ mod tests {
             (Agent::Codex, ""),
             (Agent::Codex, "# mine\nmodel = \"gpt-5.5\"\n\n[tui]\ntheme = \"dark\"\n"),
         ] {
-            let with = agent.with_hook(settings, "/opt/my tools/scrollback").unwrap().unwrap();
-            assert!(agent.has_hook(&with).unwrap() && !agent.has_hook(settings).unwrap(), "{with}");
-            assert_eq!(agent.with_hook(&with, "/opt/my tools/scrollback").unwrap(), None, "once is enough: {with}");
-            let without = agent.without_hook(&with).unwrap().unwrap();
+            let program = "/opt/my tools/agents-log";
+            let with = agent.with_hook(settings, program).unwrap().unwrap();
+            assert!(agent.has_hook(&with, program).unwrap() && !agent.has_hook(settings, program).unwrap(), "{with}");
+            assert_eq!(agent.with_hook(&with, program).unwrap(), None, "once is enough: {with}");
+            let without = agent.without_hook(&with, program).unwrap().unwrap();
             assert!(with.contains(if settings.contains("1.0e5") { "1.0e5" } else { "" }), "{with}");
             let same = |text: &str| if text.trim() == "{}" { String::new() } else { text.to_owned() };
             assert_eq!(same(&without), settings, "{agent:?}");
@@ -269,7 +273,11 @@ mod tests {
             (format!(r#"{{"limit": 1.0e5 , "hooks" :{ours}, "a": [1,2]}}"#), r#"{"limit": 1.0e5 , "a": [1,2]}"#),
             (format!(r#"{{"hooks": {ours}}}"#), "{}\n"),
         ] {
-            assert_eq!(Agent::ClaudeCode.without_hook(&settings).unwrap().as_deref(), Some(expected), "{settings}");
+            assert_eq!(
+                Agent::ClaudeCode.without_hook(&settings, "/x").unwrap().as_deref(),
+                Some(expected),
+                "{settings}"
+            );
         }
     }
 

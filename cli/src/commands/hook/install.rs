@@ -23,8 +23,13 @@ pub(super) struct ChangeArgs {
     yes: bool,
 }
 
+/// This program, as settings call it.
+fn program() -> Result<String, Failure> {
+    Ok(ctx::program()?.to_string_lossy().into_owned())
+}
+
 pub(super) fn install(args: &ChangeArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let program = ctx::program()?.to_string_lossy().into_owned();
+    let program = program()?;
     let (path, before) = settings(args.agent, ctx)?;
     let after = args.agent.with_hook(&before, &program).map_err(|why| unusable(&path, &why))?;
     change(args, &path, &before, after, "calls the hook already", ctx)
@@ -32,15 +37,15 @@ pub(super) fn install(args: &ChangeArgs, ctx: &mut Ctx) -> Result<ExitCode, Fail
 
 pub(super) fn remove(args: &ChangeArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let (path, before) = settings(args.agent, ctx)?;
-    let after = args.agent.without_hook(&before).map_err(|why| unusable(&path, &why))?;
+    let after = args.agent.without_hook(&before, &program()?).map_err(|why| unusable(&path, &why))?;
     change(args, &path, &before, after, "does not call the hook", ctx)
 }
 
 pub(super) fn status(ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let mut rows = Vec::new();
+    let (mut rows, program) = (Vec::new(), program()?);
     for agent in Agent::ALL {
         let path = agent.settings(ctx);
-        let state = read_text(&path).and_then(|text| agent.has_hook(&text));
+        let state = read_text(&path).and_then(|text| agent.has_hook(&text, &program));
         let word = match &state {
             Ok(true) => "installed".to_owned(),
             Ok(false) => "not installed".to_owned(),

@@ -1,13 +1,14 @@
 //! A session that was read, as bytes that can be kept: later, only what was appended to its file since has to be read.
 //!
-//! A checkpoint has the skeleton (`tree/skeleton.rs`) and how far it reaches, not the text. It fits if the file still begins and, up to
-//! there, ends as it did; every record is compared with its hash when its body is read. What does not fit is read whole.
+//! A checkpoint has the skeleton (`tree/skeleton.rs`) and how far it reaches, not the text. It fits if the file is the same one and has
+//! grown, or was not changed at all, and still begins and, up to there, ends as it did; every record is compared with its hash when
+//! its body is read. What does not fit is read whole.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dialect::layout::Format;
-use crate::model::error::Result;
+use crate::model::error::{At, Result};
 use crate::model::issue::{Issue, IssueKind, Issues};
 use crate::model::record::{Cost, Usage};
 use crate::redact::{Redactor, SensitiveCalls};
@@ -44,8 +45,42 @@ struct Checkpoint {
     /// The hashes of the first bytes, and of the last before `offset`.
     beginning: u64,
     end: u64,
+    file: FileMark,
     skeleton: Kept,
     calls: Option<KeptCalls>,
+}
+
+/// What the system says of a file: a program that edits a file in the middle changes it, or puts another one in its place.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct FileMark {
+    /// The number of the file on its disk; 0 where there is none.
+    inode: u64,
+    length: u64,
+    /// When it was changed, in nanoseconds.
+    changed: i128,
+}
+
+impl FileMark {
+    fn of(file: &OpenFile) -> Result<Option<FileMark>> {
+        let Contents::Disk(disk) = &file.contents else { return Ok(None) };
+        let metadata = disk.metadata().at(&file.path)?;
+        #[cfg(unix)]
+        let (inode, changed) = {
+            use std::os::unix::fs::MetadataExt;
+            (metadata.ino(), i128::from(metadata.ctime()) * 1_000_000_000 + i128::from(metadata.ctime_nsec()))
+        };
+        #[cfg(not(unix))]
+        let (inode, changed) = {
+            let age = metadata.modified().map(|at| at.duration_since(std::time::SystemTime::UNIX_EPOCH));
+            (0, age.map_or(0, |age| age.unwrap_or_default().as_nanos() as i128))
+        };
+        Ok(Some(FileMark { inode, length: metadata.len(), changed }))
+    }
+
+    /// Whether a file with this mark can be the one that had the mark before, unchanged or with more at its end.
+    fn continues(self, before: FileMark) -> bool {
+        self == before || (self.inode == before.inode && self.length > before.length)
+    }
 }
 
 /// A skeleton without what its source says.
@@ -129,6 +164,7 @@ impl Session {
         let calls = self.mask.as_ref().map(|mask| mask.known_calls(self)).transpose()?;
         let Position { offset, line, .. } = self.tail.at;
         let (beginning, end) = ends(&self.files.0[0], offset)?;
+        let Some(file) = FileMark::of(&self.files.0[0])? else { return Ok(None) };
         if let Some(mask) = &self.mask
             && has_secret(&skeleton, calls.as_ref(), mask.redactor())
         {
@@ -142,6 +178,7 @@ impl Session {
             line,
             beginning,
             end,
+            file,
             skeleton: Kept::from(skeleton),
             calls: calls.map(|(mask, calls)| KeptCalls { fingerprint: mask.redactor().fingerprint(), calls }),
         };
@@ -166,7 +203,8 @@ impl Session {
         };
         let Checkpoint { offset, line, .. } = checkpoint;
         let length = file.len()?;
-        if length < offset || ends(file, offset)? != (checkpoint.beginning, checkpoint.end) {
+        let is_continued = FileMark::of(file)?.is_some_and(|now| now.continues(checkpoint.file));
+        if !is_continued || length < offset || ends(file, offset)? != (checkpoint.beginning, checkpoint.end) {
             return Ok(None);
         }
         let mut appended = Vec::new();

@@ -16,6 +16,7 @@ use crate::dialect::Dialect;
 use crate::model::home::Home;
 use crate::model::regular_file::{self, Links};
 use crate::session::read::source::Source;
+use crate::session::read::title_index::{self, TitleIndex};
 
 /// The folder of kept copies in a home.
 pub(crate) fn root(home: &Home) -> PathBuf {
@@ -70,8 +71,16 @@ impl KeptStore {
     pub(crate) fn sources(&self, dialect: &'static dyn Dialect) -> Vec<Source> {
         let layouts: Vec<_> = dialect.layouts_in(&self.folder).into_iter().map(|layout| (dialect, layout)).collect();
         let found = Source::walk_all(&layouts).into_iter().filter_map(Result::ok);
+        // Titles that the agent keeps in a file for all of its sessions stay where they are.
+        let roots = dialect.layouts_in(&self.original).into_iter().map(|layout| layout.root);
+        let mut titles: Vec<TitleIndex> = roots.map(|root| title_index::read(dialect, &root)).collect();
+        let mut title = |source: &Source| titles.iter_mut().find_map(|titles| titles.take(source));
         found
-            .filter_map(|source| Some(Source { kept_from: Some(self.original_of(&source.path)?), ..source }))
+            .filter_map(|source| {
+                let kept_from = Some(self.original_of(&source.path)?);
+                let index_title = source.index_title.clone().or_else(|| title(&source));
+                Some(Source { kept_from, index_title, ..source })
+            })
             .collect()
     }
 }
