@@ -274,7 +274,8 @@ fn after_prefix<'l>(line: &'l str, prefix: &str) -> &'l str {
         let count = digits(before);
         if count > 0 && digits(rest) > 0 {
             (rest, before) = (&rest[digits(rest)..], &before[count..]);
-        } else if rest.first() == Some(sign) {
+        } else if rest.first() == Some(sign) || matches!((sign, rest.first()), (b':', Some(b'-'))) {
+            // A search writes a colon before the line that it found, and a dash before those around it.
             (rest, before) = (&rest[1..], &before[1..]);
         } else {
             // An empty line has no space at its end.
@@ -306,7 +307,8 @@ fn after_place(line: &str) -> &str {
     let of = |sign: char| {
         let end = window.rfind(sign)?;
         let (file, number) = window[..end].rsplit_once(sign)?;
-        (!file.is_empty() && is_number(number)).then(|| &line[end + 1..])
+        // `DEK-Info: AES-128-CBC` is a header.
+        (!file.is_empty() && !file.contains(": ") && is_number(number)).then(|| &line[end + 1..])
     };
     of(':').or_else(|| of('-')).unwrap_or(line)
 }
@@ -333,5 +335,7 @@ fn body_bytes(line: &str) -> Option<usize> {
 fn is_header(line: &str) -> bool {
     // After the mark of a diff, too.
     let name = line.trim_start_matches('+').split_once(": ").map_or("", |(name, _)| name);
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-')
+    // What a search wrote before it may still be there: `keys/id_x-6-DEK-Info: …`.
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b':');
+    name.ends_with(|c: char| c.is_ascii_alphabetic()) && name.bytes().all(is_part)
 }

@@ -5,6 +5,9 @@ use std::ops::Range;
 /// `{"` and a short name: nothing shorter is a header.
 const MIN_HEADER_BYTES: usize = 12;
 
+/// The last part of an encrypted token has 128 bits or more.
+const MIN_TAG_BYTES: usize = 20;
+
 /// The token that starts here, or how far there is none.
 pub(super) fn at(text: &str, start: usize) -> Result<Range<usize>, usize> {
     let bytes = text.as_bytes();
@@ -15,6 +18,8 @@ pub(super) fn at(text: &str, start: usize) -> Result<Range<usize>, usize> {
     let mut end = header.end;
     let mut parts = 1;
     let mut longest = 0;
+    let mut signed_end = header.end;
+    let mut last = 0;
     while parts < 5 && bytes.get(end) == Some(&b'.') {
         let next = part(bytes, end + 1);
         if next.is_empty() && parts != 2 {
@@ -22,8 +27,15 @@ pub(super) fn at(text: &str, start: usize) -> Result<Range<usize>, usize> {
         }
         longest = longest.max(next.len());
         end = next.end;
+        last = next.len();
         parts += 1;
+        if parts == 3 {
+            signed_end = end;
+        }
     }
+    // A signed token has three parts, an encrypted one five: what else follows is the rest of an address or of a file's name.
+    let is_encrypted = parts == 5 && last >= MIN_TAG_BYTES;
+    let end = if parts > 3 && !is_encrypted { signed_end } else { end };
     if longest >= MIN_HEADER_BYTES { Ok(start..end) } else { Err(end) }
 }
 

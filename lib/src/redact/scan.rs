@@ -290,6 +290,7 @@ impl<'r> Pass<'_, 'r> {
         if keyword.bytes().all(|byte| byte.is_ascii_alphanumeric()) && is_in_base64(self.text.as_bytes(), &span) {
             return;
         }
+        let span = if has_group { span } else { before_stand_in(regex, self.text, keyword, span) };
         let end = span.end;
         let is_secret = self.judge(kind, keyword, span);
         match (has_group, kind.has(Check::Certain)) {
@@ -411,6 +412,17 @@ fn without_full_stop(text: &str, span: Range<usize>) -> Range<usize> {
         return span;
     }
     span.start..span.start + text[span.clone()].trim_end_matches(['.', ',']).len()
+}
+
+/// A token without a word that was joined to its end, if it is one without it: `….example.com` is a host, `your-key-here` none.
+fn before_stand_in(regex: &Regex, text: &str, keyword: &str, span: Range<usize>) -> Range<usize> {
+    let token = &text[span.clone()];
+    let shorter = values::stand_in_behind(token).and_then(|end| regex.find(token[..end].as_bytes()));
+    let is_token = |end: usize| token.get(keyword.len()..end).is_some_and(values::is_random_body);
+    match shorter.map(|found| found.end()).filter(|end| is_token(*end)) {
+        Some(end) => span.start..span.start + end,
+        None => span,
+    }
 }
 
 impl Compiled {

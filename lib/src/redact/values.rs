@@ -181,7 +181,30 @@ fn is_no_variable(name: &str) -> bool {
 
 /// Whether what has a vendor's shape is an example of it.
 pub(super) fn is_example_token(token: &str) -> bool {
-    has_long_run(token.as_bytes()) || STAND_IN_TOKEN.as_ref().is_some_and(|words| words.is_match(token))
+    is_filled(token) || STAND_IN_TOKEN.as_ref().is_some_and(|words| words.is_match(token))
+}
+
+/// Whether the same character is repeated so often that the rest is no token: random ones, and numbers in them, have runs, too.
+fn is_filled(token: &str) -> bool {
+    const LEAST: usize = 12;
+    let bytes = token.as_bytes();
+    if !has_long_run(bytes) {
+        return false;
+    }
+    let runs = bytes.chunk_by(|a, b| a == b).filter(|run| !has_long_run(run));
+    let rest = String::from_utf8_lossy(&runs.flatten().copied().collect::<Vec<u8>>()).into_owned();
+    rest.len() < LEAST || rest.len() * 2 < token.len() || !is_random(&rest)
+}
+
+/// Where a word that shows where a secret goes is joined to the end of a token: `….example.com`, `…-your-key`.
+pub(super) fn stand_in_behind(token: &str) -> Option<usize> {
+    let found = STAND_IN_TOKEN.as_ref()?.find(token)?;
+    token[..found.start()].ends_with(['.', '-', '_']).then_some(found.start() - 1)
+}
+
+/// Whether what follows a vendor's prefix is random, and no row of letters or digits.
+pub(super) fn is_random_body(body: &str) -> bool {
+    is_random(body) && !is_series(body.as_bytes()) && !has_long_run(body.as_bytes())
 }
 
 /// Whether a value after such a name can be a secret.
@@ -473,7 +496,7 @@ pub(super) fn is_code(value: &str) -> bool {
             && (value.starts_with(['*', '[']) || rest.contains('.'))
             || is_call(rest)
     });
-    let is_internal = value.starts_with('_') && value[1..].contains('_') && is_name_of_code(value);
+    let is_internal = value.starts_with('_') && value[1..].contains('_') && is_called_name(value);
     starts_as_code || is_choice || has_operator(inside) || dotted || is_pointer || is_internal || is_call(value)
 }
 

@@ -92,6 +92,35 @@ fn a_key_in_a_log_is_the_same_in_pieces() {
 }
 
 #[test]
+fn a_key_with_headers_is_masked_whole_in_every_layout_and_in_pieces() {
+    let label = format!("{} KEY-----", "RSA PRIVATE");
+    let body = |at| fakes::signs(at, fakes::BASE64, 64);
+    let dek = format!("DEK-Info: AES-128-CBC,{}", "0A1B2C3D4E5F6071".repeat(2));
+    let (begin, end) = (format!("-----BEGIN {label}"), format!("-----END {label}"));
+    let lines = [begin, "Proc-Type: 4,ENCRYPTED".into(), dek, String::new(), body(1), body(2), body(3), end];
+    let layouts: [fn(usize, &str) -> String; 10] = [
+        |_, line| format!("{line}\n"),
+        |_, line| format!("    {line}\n"),
+        |_, line| format!("+{line}\n"),
+        |_, line| format!("> {line}\n"),
+        |at, line| format!("{at:6}\t{line}\n"),
+        |at, line| format!("2026-01-11T22:00:0{at}Z app[1]: {line}\n"),
+        |at, line| format!("keys/id_rsa{sign}{at}{sign}{line}\n", sign = if at == 0 { ':' } else { '-' }),
+        |at, line| format!("id_rsa{}{line}\n", if at == 0 { ':' } else { '-' }),
+        |_, line| format!("\"{line}\",\n"),
+        |_, line| format!("\"{line}\\n\" +\n"),
+    ];
+    for layout in layouts {
+        let key: String = lines.iter().enumerate().map(|(at, line)| layout(at, line)).collect();
+        let text = format!("é:\n{key}ok\n");
+        let whole = redactor().text(&text).text.into_owned();
+        let leaked = (1..4).find(|at| whole.contains(&body(*at)[..12]));
+        assert!(whole.contains("[REDACTED:private-key:") && leaked.is_none(), "{whole}");
+        check_split(&text);
+    }
+}
+
+#[test]
 fn plain_text_flows_and_only_a_key_is_held_for_long() {
     let prose = "The tide comes in twice a day. ".repeat(2000);
     let pieces: Vec<&str> = prose.split_inclusive(' ').collect();

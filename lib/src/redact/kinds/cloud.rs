@@ -22,7 +22,7 @@ pub(super) const KINDS: &[Kind] = &[
             "awssecret",
         ],
         by: By::Pattern(
-            r#"(?i:secret[_ -]?access[_ -]?key|aws[_ ]?secret(?:[_ -]?key)?)[^\nA-Za-z0-9/+]{1,12}(?:(?i:is|was|value|key|none)[^\nA-Za-z0-9/+]{1,4})?(?<secret>[A-Za-z0-9/+]{40})"#,
+            r#"(?i:secret[_ -]?access[_ -]?key|aws[_ ]?secret(?:[_ -]?key)?)(?: ?\[\*+[A-Za-z0-9/+]{2,8}\])?[^\nA-Za-z0-9/+]{1,12}(?:(?i:is|was|value|key|none)[^\nA-Za-z0-9/+]{1,4})?(?<secret>[A-Za-z0-9/+]{40})"#,
         ),
         checks: &[Check::Inside],
         matches: &[
@@ -30,6 +30,7 @@ pub(super) const KINDS: &[Kind] = &[
             "\"SecretAccessKey\": \"<b40>\"",
             "the AWS secret access key is <b40>",
             "AWS_SECRET_ACCESS_KEY='<b40>'",
+            "AWS Secret Access Key [****************ABCD]: <b40>",
         ],
         spares: &[
             "aws_secret_access_key = ${SECRET}",
@@ -85,11 +86,20 @@ pub(super) const KINDS: &[Kind] = &[
         keywords: &["AzFu", "AzSe", "+ASt", "+ACR", "ACDb", "AzCa", "+ABa", "+AMC", "AIoT"],
         by: By::Around(
             80,
-            r"(?<secret>[A-Za-z0-9+/_-]{40,80}(?:AzFu|AzSe|\+ASt|\+ACR|ACDb|AzCa|\+ABa|\+AMC|AIoT)[A-Za-z0-9+/]{4,12}={0,2})",
+            r"(?<secret>[A-Za-z0-9+/_-]{40,80}(?:AzFu|AzSe|\+ASt|\+ACR|ACDb|AzCa|\+ABa|\+AMC|AIoT)[A-Za-z0-9+/_-]{4,12}={0,2})",
         ),
         checks: &[],
-        matches: &["code=<w44>AzFu<w4>==", "key: <w42>AzSe<w6>"],
+        matches: &["code=<w44>AzFu<w4>==", "key: <w42>AzSe<w6>", "<w44>AzFuBu4_yg=="],
         spares: &["AzFu", "azSearch", "<w10>AzSe<w6>"],
+    },
+    Kind {
+        // Of today's services for models, speech and vision: 84 characters.
+        name: "azure-key",
+        keywords: &["JQQJ99"],
+        by: By::Around(52, r"(?<secret>[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26})"),
+        checks: &[],
+        matches: &["AzureKeyCredential(\"<w52>JQQJ99<w18>ACOG<w4>\")"],
+        spares: &["JQQJ99", "<w20>JQQJ99<w26>"],
     },
     Kind {
         name: "azure-devops-token",
@@ -110,7 +120,7 @@ pub(super) const KINDS: &[Kind] = &[
         "google-oauth-token",
         &["ya29."],
         r"ya29\.[A-Za-z0-9_.-]{20,}",
-        &["ya29.a0A<_150>", "ya29.c.<_60>"],
+        &["ya29.a0A<_150>", "ya29.c.<_60>", "ya29.a0A<_150>.example"],
         &["ya29.", "maya29.com"],
     ),
     Kind::token("google-client-secret", &["GOCSPX-"], r"GOCSPX-[A-Za-z0-9_-]{20,}", &["GOCSPX-<_28>"], &["GOCSPX-"]),
@@ -249,9 +259,9 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::token("pulumi-token", &["pul-"], r"pul-[0-9a-f]{40}", &["pul-<h40>"], &["pul-up", "pul-<h12>"]),
     Kind::token(
         "doppler-token",
-        &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."],
-        r"dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,44}",
-        &["dp.pt.<w43>", "dp.st.dev_main.<w43>"],
+        &["dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.said.", "dp.scim.", "dp.audit."],
+        r"dp\.(?:pt|st|ct|sa|said|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,44}",
+        &["dp.pt.<w43>", "dp.st.dev_main.<w43>", "dp.said.<w43>"],
         &["dp.pt.x"],
     ),
     Kind::token(

@@ -14,7 +14,8 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::token(
         "github-token",
         &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
-        r"gh[pousr]_[A-Za-z0-9_.-]{30,}",
+        // The newer ones are a JWT after the number of an app; a short part after a dot is the ending of a file or a host.
+        r"gh[pousr]_[A-Za-z0-9_]{30,}(?:[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]{20,}){2})?",
         &[
             "ghp_<w36>",
             "gho_<w36>",
@@ -22,6 +23,10 @@ pub(super) const KINDS: &[Kind] = &[
             "ghs_<w36>",
             "ghr_<w76>",
             "https://x-access-token:ghs_<w36>@github.com",
+            "https://ghp_<w36>.example.com/x",
+            "ghp_<w36>.txt",
+            "ghs_<d6>_eyJ<w33>.eyJ<w60>.<_43>",
+            "ghp_<w20>000000<w10>",
         ],
         &["ghp_", "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "ghs_install"],
     ),
@@ -38,7 +43,7 @@ pub(super) const KINDS: &[Kind] = &[
             "glpat-", "gloas-", "gldt-", "glrt-", "glrtr-", "glcbt-", "glptt-", "glft-", "glimt-", "glagent-",
             "glsoat-", "glffct-", "glwt-",
         ],
-        r"gl(?:pat|oas|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct|wt)-[A-Za-z0-9_.-]{16,}",
+        r"gl(?:pat|oas|dt|rt|rtr|cbt|ptt|ft|imt|agent|soat|ffct|wt)-[A-Za-z0-9_-]{16,}(?:\.[0-9a-z]{2}\.?[0-9a-z]{7,9})?",
         &[
             "glpat-<_20>",
             "gldt-<_20>",
@@ -47,6 +52,7 @@ pub(super) const KINDS: &[Kind] = &[
             "glcbt-64_<_20>",
             "gloas-<h64>",
             "glpat-<_27>.01.<a9>",
+            "glpat-<w20>.example",
         ],
         &["glpat-", "glpat-xxxxxxxxxxxxxxxxxxxx"],
     ),

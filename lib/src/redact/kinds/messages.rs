@@ -7,7 +7,7 @@ pub(super) const KINDS: &[Kind] = &[
         "slack-token",
         &["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxe-", "xoxc-", "xoxd-", "xoxe.xox", "xapp-"],
         r"(?:xox[abcdeoprs]-|xoxe\.xox[bp]-|xapp-)[A-Za-z0-9%/+=-]{16,}",
-        &["xoxb-<d12>-<d12>-<w24>", "xoxp-<d12>-<d12>-<d12>-<h32>", "xapp-1-A<u10>-<d13>-<h64>", "xoxe.xoxp-1-<w160>", "xoxc-<d12>-<d12>-<d12>-<h64>"],
+        &["xoxb-<d12>-<d12>-<w24>", "xoxp-<d12>-<d12>-<d12>-<h32>", "xapp-1-A<u10>-<d13>-<h64>", "xoxe.xoxp-1-<w160>", "xoxb-<d12>-<d12>-<w24>-example", "xoxb-687210000008-<d12>-<w24>", "xoxc-<d12>-<d12>-<d12>-<h64>"],
         &["xoxb-", "xoxb-your-bot-token-goes", "xoxb-xxxxxxxxxxxx-xxxxxxxxxxxx"],
     ),
     Kind::token(
@@ -38,7 +38,7 @@ pub(super) const KINDS: &[Kind] = &[
         keywords: &[":AA"],
         by: By::Around(10, r"(?:^|[^0-9])(?<secret>[0-9]{8,10}:AA[A-Za-z0-9_-]{32,34})"),
         checks: &[Check::Inside],
-        matches: &["<d10>:AA<_33>", "https://api.telegram.org/bot<d10>:AA<_33>/getMe"],
+        matches: &["<d10>:AA<_33>", "5000000000:AA<_33>", "https://api.telegram.org/bot<d10>:AA<_33>/getMe"],
         spares: &["a:AA", "12:AA:bb:cc:dd:ee", "<d10>:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"],
     },
     Kind::token("twilio-key", &["SK"], r"SK[0-9a-f]{32}", &["SK<h32>"], &["SK", "SKIP", "task SK1234"]),
@@ -47,7 +47,7 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::token("linkedin-secret", &["WPL_AP1."], r"WPL_AP1\.[A-Za-z0-9]{16}\.[A-Za-z0-9+/]{6}==", &["WPL_AP1.<w16>.<w6>=="], &["WPL_AP1.x"]),
     Kind::loose("zapier-webhook", &["hooks.zapier.com"], r"hooks\.zapier\.com/hooks/catch/(?<secret>[0-9]{4,12}/[A-Za-z0-9]{5,16})", &["https://hooks.zapier.com/hooks/catch/<d7>/<a7>/"], &["https://hooks.zapier.com/hooks/catch/"]),
     Kind { name: "asana-token", keywords: &[], by: By::Paired, checks: &[Check::Certain], matches: &["2/<d16>/<d16>:<h32>"], spares: &["2/<d16>/<d16>", "a/<d16>/<d16>:<h32>"] },
-    Kind::token("sendgrid-key", &["SG."], r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}", &["SG.<_22>.<_43>"], &["SG.x.y", "MSG.length"]),
+    Kind::token("sendgrid-key", &["SG."], r"SG\.[A-Za-z0-9_-]{16,32}\.[A-Za-z0-9_-]{32,64}", &["SG.<_22>.<_43>", "SG.<_22>.<_43>-your-key"], &["SG.x.y", "MSG.length"]),
     Kind::token("mailgun-key", &["key-"], r"key-[0-9a-f]{32}", &["key-<h32>"], &["key-value", "key-<a8>"]),
     Kind { name: "mailgun-key", keywords: &[], by: By::Paired, checks: &[Check::Certain], matches: &["<h32>-<h8>-<h8>", "MAILGUN_API_KEY=<h32>-<h8>-<h8>"], spares: &["<h8>-<h8>-<h8>", "<h32>-<h8>-<h8>-<h4>"] },
     Kind {
