@@ -79,6 +79,10 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
             let with_quotes = if form == Form::Env { at..end + quote.closing_length() } else { value.clone() };
             let strength = if form == Form::Cell { Strength::Weak } else { promise.strength };
             let inner = text.get(value.clone())?;
+            // A constant that is called what it says, or what a check says when it passes.
+            if is_quoted_name(inner, &text[name.clone()]) || names::is_verb(&text[name.clone()]) && values::is_sentence(inner) {
+                return None;
+            }
             // A command whose output is the value.
             if quote.sign == b'`' && inner.contains(' ') && !values::has_mixed_word(inner) {
                 return None;
@@ -108,8 +112,15 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
     let is_code = form == Form::Env && is_in_code && values::is_variable(value);
     // `pass: 123456` counts what passed.
     let is_number = form == Form::Spaced && value.bytes().all(|byte| byte.is_ascii_digit());
-    let is_count = is_number && names::is_verb(&text[name]);
-    (!is_code && !is_count).then_some(found)
+    let is_verb = names::is_verb(&text[name]);
+    // "pass force_zip64 to use it"
+    let is_argument = form == Form::Prose && is_verb && value.contains('_');
+    (!is_code && !(is_number && is_verb) && !is_argument).then_some(found)
+}
+
+/// `CHANGE_PASSWORD = "CHANGE_PASSWORD"`
+fn is_quoted_name(value: &str, name: &str) -> bool {
+    name.contains('_') && value.eq_ignore_ascii_case(name.rsplit('.').next().unwrap_or(name))
 }
 
 /// A value without quotes, or whose closing quote is missing.
@@ -230,7 +241,8 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
         [b'=', b'>', ..] | [b':', b'=', ..] | [b'=', b'=', ..] | [b'-', b'>', ..] => (2, Form::Spaced),
         [b'=', next, ..] if !spaced && !closes_quote && !next.is_ascii_whitespace() => (1, Form::Env),
         [b'=' | b':', ..] => (1, Form::Spaced),
-        [b'>', ..] if !spaced => (1, Form::Tag),
+        // After a parenthesis, it compares.
+        [b'>', ..] if !spaced && bytes[at - 1] != b')' => (1, Form::Tag),
         [b'|', ..] => (1, Form::Cell),
         [b',', ..] if closes_quote => (1, Form::Pair),
         _ if rest.starts_with("：".as_bytes()) => ("：".len(), Form::Spaced),
@@ -452,12 +464,18 @@ fn at_once(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     let names_user = words.next().is_some_and(|word| is_one_of(word.strip_suffix(b":").unwrap_or(word), USERS));
     let is_opened =
         line.last() == Some(&b'(') || bytes[name.end..].starts_with(b"\t") || bytes[name.end..].starts_with(b"\\t");
-    let is_variable = bytes[name.clone()].contains(&b'_');
+    // `#define OBJ_server_auth OBJ_id_kp,1L`
+    let is_defined = line.rsplit(|byte| *byte == b'\n').next().is_some_and(|line| line.trim_ascii() == b"#define");
+    let is_variable = bytes[name.clone()].contains(&b'_') && !is_defined;
     // "pwd tide4x9" in a line of its own.
     let is_short = bytes[name.clone()].eq_ignore_ascii_case(b"pwd") && line.last().is_none_or(|byte| *byte == b'\n');
     let is_escaped = bytes[name.end..].starts_with(b"\\t");
     let at = skip_spaces(bytes, name.end + if is_escaped { 2 } else { 0 });
     let is_quoted = matches!(bytes.get(at), Some(b'`' | b'"' | b'\''));
+    // A type of C, and what points to it: `EC_KEY *d2i_key(…`.
+    if matches!(bytes.get(at..), Some([b'*', next, ..]) if *next != b'*') {
+        return None;
+    }
     let fits = leads && is_quoted
         || (leads || ends_clause || names_user || is_opened || is_variable || is_quoted || is_short)
             && is_odd_at(text, at);
@@ -493,10 +511,13 @@ fn is_odd_at(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default().trim_start_matches(['`', '"', '\'']);
     let word = rest.split(|c: char| c.is_whitespace() || matches!(c, '`' | '"')).next().unwrap_or_default();
     let word = word.trim_end_matches(['.', ',', ';', ')', '\'', '!', '?', ':']);
+    // `crypt_*` stands for several names.
+    let word = word.strip_suffix('*').filter(|name| name.ends_with('_')).unwrap_or(word);
     let has = |is: fn(&u8) -> bool| word.as_bytes().iter().any(is);
     let is_sign = |byte: &u8| b"!@#$%^&*+~".contains(byte);
-    !word.starts_with('(')
+    !word.starts_with(['(', '['])
         && !is_count(word)
+        && !is_port(word)
         && word.len() >= 6
         && word.len() <= MAX_VALUE_BYTES
         && (has(u8::is_ascii_alphabetic) && (has(u8::is_ascii_digit) || has(is_sign))
@@ -508,6 +529,13 @@ fn is_count(word: &str) -> bool {
     let is_name = |name: &str| !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'_');
     let is_number = |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     word.split_once('=').is_some_and(|(name, number)| is_name(name) && is_number(number))
+}
+
+/// `464/tcp`
+fn is_port(word: &str) -> bool {
+    word.strip_suffix("/tcp")
+        .or_else(|| word.strip_suffix("/udp"))
+        .is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// `password: str = "…"`: a type between the name and the value.

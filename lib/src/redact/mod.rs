@@ -340,6 +340,7 @@ impl Engine {
         let promise = names::promise(key);
         if let Some(promise) =
             promise.filter(|promise| values::is_plausible(value, promise.strength, values::Written::Quoted))
+            && !(names::is_verb(key) && values::is_sentence(value))
         {
             let start = text.len() - text.trim_start().len();
             let (span, is_hashed) = (start..start + value.len(), promise.kind != "password");

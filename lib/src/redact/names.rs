@@ -33,7 +33,7 @@ const TRAILERS: &[&str] = &[
 /// Words before `key` that make it a secret one.
 #[rustfmt::skip]
 const SECRET_KEYS: &[&str] = &[
-    "api", "access", "secret", "private", "auth", "authentication", "authorization", "encryption", "encrypt",
+    "api", "access", "secret", "private", "preshared", "auth", "authentication", "authorization", "encryption", "encrypt",
     "decryption", "signing", "sign", "signature", "master", "account", "shared", "service", "license", "licence",
     "admin", "deploy", "consumer", "storage", "subscription", "webhook", "app", "application", "integration",
     "server", "function", "security", "hmac", "aes", "crypto", "cipher", "session", "cookie", "jwt", "rsa",
@@ -150,6 +150,7 @@ fn promise_of_words(name: &str) -> Option<Promise> {
         "encryptionkey",
         "signingkey",
         "accountkey",
+        "presharedkey",
     ]) {
         return found("api-key", Strength::Key);
     }
@@ -161,12 +162,15 @@ fn promise_of_words(name: &str) -> Option<Promise> {
         let in_capitals = count > 1 && name.contains('_') && !name.bytes().any(|byte| byte.is_ascii_lowercase());
         return if in_capitals && !is_one_of(before, OPEN_KEYS) { found("api-key", Strength::Weak) } else { None };
     }
-    if ends(&["token"]) && !is_one_of(before, OPEN_TOKENS) {
+    // The token of a public key is a hash of it: `PublicKeyToken`.
+    let is_of_public_key = || is_one_of(before, &["key"]) && words[..count].iter().any(|word| is_one_of(word, &["public"]));
+    if ends(&["token"]) && !is_one_of(before, OPEN_TOKENS) && !is_of_public_key() {
         let is_of_api =
             is_one_of(before, &["api", "access", "auth"]) && !name.bytes().any(|byte| byte.is_ascii_lowercase());
         return found("token", if is_of_api { Strength::Key } else { Strength::Weak });
     }
-    if is(&["sk"]) && count > 1 {
+    // Not a language with its country, nor the kinds of keys that SSH keeps in hardware: `sk_SK`, `id_ed25519_sk`.
+    if is(&["sk"]) && count > 1 && !is_one_of(before, &["sk", "ecdsa", "ed25519"]) {
         return found("api-key", Strength::Weak);
     }
     if is(&[

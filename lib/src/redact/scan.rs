@@ -251,7 +251,8 @@ impl<'r> Pass<'_, 'r> {
                 if kind.has(Check::Certain) { self.tried_until } else { self.tried_until.max(self.loose_until) };
             let is_tried = hit.start < until
                 || !self.text[hit.clone()].eq(keyword)
-                || !(starts_token(self.text, hit.start) || is_own_prefix(kind, keyword));
+                || !(starts_token(self.text, hit.start) || is_own_prefix(kind, keyword))
+                || is_in_random(self.text, hit.start);
             let is_loose = !kind.has(Check::Certain) && is_in_name(self.text.as_bytes(), hit.start);
             if is_tried || is_loose || !is_long_token(&self.text.as_bytes()[hit.start..]) {
                 return;
@@ -510,6 +511,16 @@ pub(super) fn starts_token(text: &str, at: usize) -> bool {
 fn is_own_prefix(kind: &Kind, keyword: &str) -> bool {
     const LEAST: usize = 4;
     kind.has(Check::Certain) && keyword.len() >= LEAST && keyword.ends_with('_')
+}
+
+/// Whether what is right before this is random, too: in long base64 with dashes and underscores, every prefix occurs by chance.
+fn is_in_random(text: &str, at: usize) -> bool {
+    const LONGEST: usize = 64;
+    const LEAST: usize = 12;
+    let before = &text.as_bytes()[at.saturating_sub(LONGEST)..at];
+    let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let length = before.iter().rev().take_while(is_part).count();
+    length >= LEAST && values::is_random(&text[at - length..at])
 }
 
 /// A token that goes on in the next line.

@@ -188,8 +188,13 @@ pub(super) fn is_example_token(token: &str) -> bool {
 fn is_filled(token: &str) -> bool {
     const LEAST: usize = 12;
     let bytes = token.as_bytes();
-    if !has_long_run(bytes) {
+    let mut long = bytes.windows(6).filter(|run| has_long_run(run)).peekable();
+    if long.peek().is_none() {
         return false;
+    }
+    // People write `x` and stars for what they leave out.
+    if long.any(|run| matches!(run[0], b'x' | b'X') || !run[0].is_ascii_alphanumeric()) {
+        return true;
     }
     let runs = bytes.chunk_by(|a, b| a == b).filter(|run| !has_long_run(run));
     let rest = String::from_utf8_lossy(&runs.flatten().copied().collect::<Vec<u8>>()).into_owned();
@@ -371,6 +376,12 @@ fn is_passphrase(value: &str) -> bool {
     !sentence && value.is_ascii() && value.len() <= 128 && has_few_known && is_long
 }
 
+/// Several words, or what is written in another language's letters: under "pass", a message about what passed.
+pub(super) fn is_sentence(value: &str) -> bool {
+    const LEAST: usize = 4;
+    !value.is_ascii() || value.split_whitespace().nth(LEAST - 1).is_some()
+}
+
 /// `my s3cret pass`: several words, one of them with letters and digits.
 pub(super) fn has_mixed_word(value: &str) -> bool {
     const LONGEST: usize = 128;
@@ -403,7 +414,7 @@ fn is_identifier(value: &str) -> bool {
         let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
         part.len() - letters.len() <= 4
             && letters.bytes().all(|byte| byte.is_ascii_alphabetic())
-            && is_pronounceable(letters)
+            && (is_pronounceable(letters) || is_joined(letters))
     };
     let count = value.split(joints).count();
     if count == 1 {
@@ -484,9 +495,10 @@ pub(super) fn is_code(value: &str) -> bool {
     // `e.password=t||""`
     let is_choice = (value.ends_with("||") || value.ends_with("&&")) && is_name_of_code(&value[..value.len() - 2]);
     let dotted = value.contains('.')
-        && value.split('.').all(|part| {
+        && value.trim_end_matches('?').split('.').map(|part| part.trim_end_matches('?')).all(|part| {
+            let first = part.trim_matches('_').split('_').next().unwrap_or_default();
             part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-                && is_pronounceable(part.trim_matches('_').split('_').next().unwrap_or_default())
+                && (is_pronounceable(first) || is_joined(first))
                 && !part.bytes().any(|byte| byte.is_ascii_digit())
         });
     // `*name`, `&name.field`, `[name]`, `__name`: pointers, references, lists and what compilers define.
@@ -496,8 +508,21 @@ pub(super) fn is_code(value: &str) -> bool {
             && (value.starts_with(['*', '[']) || rest.contains('.'))
             || is_call(rest)
     });
+    // `!$name`, `[1]*N`
+    let is_negated = value.strip_prefix("!$").is_some_and(|name| is_name_of_code(name.trim_end_matches([')', ';', ','])));
+    let is_list = value
+        .strip_prefix('[')
+        .is_some_and(|list| list.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with("]*"));
     let is_internal = value.starts_with('_') && value[1..].contains('_') && is_called_name(value);
-    starts_as_code || is_choice || has_operator(inside) || dotted || is_pointer || is_internal || is_call(value)
+    starts_as_code
+        || is_choice
+        || has_operator(inside)
+        || dotted
+        || is_pointer
+        || is_negated
+        || is_list
+        || is_internal
+        || is_call(value)
 }
 
 fn is_name_of_code(value: &str) -> bool {
@@ -525,10 +550,29 @@ fn is_called_name(name: &str) -> bool {
         let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
         letters.bytes().all(|byte| byte.is_ascii_alphabetic())
             && !is_random_letters(letters)
-            && (letters.len() > LONG_BYTES || is_pronounceable(letters))
+            && (letters.len() > LONG_BYTES || is_pronounceable(letters) || is_joined(letters))
+            || CODERS.iter().any(|coder| part.ends_with(coder))
     };
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.split(['_', '.', '!', '?', ':', '$']).filter(|part| !part.is_empty()).all(is_part)
+}
+
+/// How names end that have a number inside: `b64encode`, `Uint8Array`.
+const CODERS: [&str; 5] = ["encode", "decode", "digest", "Array", "hash"];
+
+/// Words that are written together, a known one among them: `indexOf`, `parsedURL`, `GraphqlAPIKey`. What is random falls into
+/// smaller pieces.
+fn is_joined(letters: &str) -> bool {
+    const LEAST: usize = 3;
+    const SHORT: usize = 8;
+    let (mut count, mut has_known) = (0, false);
+    let is_spoken = split_words(letters).all(|word| {
+        count += 1;
+        has_known |= word.len() >= LEAST && is_word(word);
+        let has_vowel = word.bytes().any(|byte| b"aeiouyAEIOUY".contains(&byte));
+        is_pronounceable(word) || word.len() <= SHORT && has_vowel
+    });
+    is_spoken && has_known && count * LEAST <= letters.len()
 }
 
 /// A letter or a digit right after the last bracket: `x(1)y` is no call.
@@ -587,7 +631,8 @@ pub(super) fn is_random(value: &str) -> bool {
     let (digits, letters) = value.bytes().fold((0, 0), |(digits, letters), byte| {
         (digits + usize::from(byte.is_ascii_digit()), letters + usize::from(byte.is_ascii_alphabetic()))
     });
-    let mixed = mixes_case(value) && value.len() >= 16 && entropy(value.as_bytes()) >= 3.5 && !is_camel(value);
+    let is_name = value.split('_').all(is_camel);
+    let mixed = mixes_case(value) && value.len() >= 16 && entropy(value.as_bytes()) >= 3.5 && !is_name;
     // Nobody writes so many letters without a space, a joint or a capital.
     let endless = value.len() >= 24 && letters == value.len() && !mixes_case(value) && entropy(value.as_bytes()) >= 3.0;
     ((digits > 0 && letters > 0) || mixed || endless)

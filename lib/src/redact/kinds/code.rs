@@ -28,7 +28,7 @@ pub(super) const KINDS: &[Kind] = &[
             "ghs_<d6>_eyJ<w33>.eyJ<w60>.<_43>",
             "ghp_<w20>000000<w10>",
         ],
-        &["ghp_", "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "ghs_install"],
+        &["ghp_", "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "ghs_install", "<_40>ghs_<w36>", "<w40>_ghs_<w36>"],
     ),
     Kind::token(
         "github-pat",
@@ -225,9 +225,9 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::token("prefect-key", &["pnu_", "pnb_"], r"pn[ub]_[A-Za-z0-9]{36}", &["pnu_<w36>"], &["pnu_x"]),
     Kind::token(
         "deno-token",
-        &["ddp_", "ddo_", "jsrp_"],
-        r"(?:ddp|ddo|jsrp)_[A-Za-z0-9]{36,40}",
-        &["ddp_<w36>"],
+        &["ddp_", "ddo_", "ddw_", "jsrp_"],
+        r"(?:ddp|ddo|ddw|jsrp)_[A-Za-z0-9]{36,40}",
+        &["ddp_<w36>", "ddw_<w36>"],
         &["ddp_x"],
     ),
     Kind::token(
@@ -253,6 +253,15 @@ pub(super) const KINDS: &[Kind] = &[
         &["pat.match.group"],
     ),
     Kind::token("trello-token", &["ATTA"], r"ATTA[0-9a-f]{64,80}", &["ATTA<h72>"], &["ATTACHMENT"]),
+    Kind::token(
+        "inngest-key",
+        &["signkey-prod-", "signkey-test-", "signkey-branch-"],
+        r"signkey-(?:prod|test|branch)-[0-9a-f]{32,64}",
+        &["signkey-prod-<h64>"],
+        &["signkey-prod-x"],
+    ),
+    Kind::token("zuplo-key", &["zpka_"], r"zpka_[A-Za-z0-9]{32}_[0-9a-f]{8}", &["zpka_<h32>_<h8>"], &["zpka_x"]),
+    Kind::token("wakatime-key", &["waka_"], r"waka_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", &["waka_<h8>-<h4>-4<h3>-a<h3>-<h12>"], &["waka_time"]),
     Kind::token("canva-secret", &["cnvca"], r"cnvca[A-Za-z0-9_-]{40,60}", &["cnvca<_51>"], &["cnvca"]),
     Kind::token("cursor-key", &["key_"], r"key_[0-9a-f]{64}", &["key_<h64>"], &["key_<h40>", "key_id"]),
     Kind::token(

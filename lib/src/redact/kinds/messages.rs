@@ -5,9 +5,9 @@ use super::{By, Check, Kind};
 pub(super) const KINDS: &[Kind] = &[
     Kind::token(
         "slack-token",
-        &["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxe-", "xoxc-", "xoxd-", "xoxe.xox", "xapp-"],
-        r"(?:xox[abcdeoprs]-|xoxe\.xox[bp]-|xapp-)[A-Za-z0-9%/+=-]{16,}",
-        &["xoxb-<d12>-<d12>-<w24>", "xoxp-<d12>-<d12>-<d12>-<h32>", "xapp-1-A<u10>-<d13>-<h64>", "xoxe.xoxp-1-<w160>", "xoxb-<d12>-<d12>-<w24>-example", "xoxb-687210000008-<d12>-<w24>", "xoxc-<d12>-<d12>-<d12>-<h64>"],
+        &["xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxe-", "xoxc-", "xoxd-", "xoxe.xox", "xapp-", "xwfp-"],
+        r"(?:xox[abcdeoprs]-|xoxe\.xox[bp]-|xapp-|xwfp-)[A-Za-z0-9%/+=-]{16,}",
+        &["xoxb-<d12>-<d12>-<w24>", "xoxp-<d12>-<d12>-<d12>-<h32>", "xapp-1-A<u10>-<d13>-<h64>", "xoxe.xoxp-1-<w160>", "xoxb-<d12>-<d12>-<w24>-example", "xoxb-687210000008-<d12>-<w24>", "xoxc-<d12>-<d12>-<d12>-<h64>", "xwfp-<d12>-<w40>"],
         &["xoxb-", "xoxb-your-bot-token-goes", "xoxb-xxxxxxxxxxxx-xxxxxxxxxxxx"],
     ),
     Kind::token(
@@ -32,6 +32,7 @@ pub(super) const KINDS: &[Kind] = &[
         &["use MTE<w23>.G<w5>.<_38>"],
         &["MTA.mail.server", "MTQ"],
     ),
+    Kind::token("discord-token", &["mfa."], r"mfa\.[A-Za-z0-9_-]{84}", &["mfa.<_84>"], &["mfa.enabled", "mfa.<w20>"]),
     Kind::token("discord-webhook", &["/webhooks/"], r"/webhooks/(?<secret>[0-9]{17,20}/[A-Za-z0-9_-]{60,})", &["https://discord.com/api/webhooks/<d18>/<_68>", "https://discord.com/api/v10/webhooks/<d19>/<_68>"], &["https://discord.com/api/webhooks/id/token"]).inside(),
     Kind {
         name: "telegram-token",

@@ -5,12 +5,21 @@ use super::{By, Check, Kind};
 pub(super) const KINDS: &[Kind] = &[
     Kind::token(
         "stripe-key",
-        &["sk_live_", "sk_test_", "rk_live_", "rk_test_", "sk_prod_", "sk_org_"],
-        r"[rs]k_(?:live|test|prod|org)_[A-Za-z0-9_]{14,}",
-        &["sk_live_<w24>", "rk_live_<w99>", "sk_test_<w24>", "sk_live_51<w97>", "sk_live_<w24>_example"],
+        &["sk_live_", "sk_test_", "rk_live_", "rk_test_", "ek_live_", "ek_test_", "sk_prod_", "sk_org_", "sk_sbox_"],
+        r"[ers]k_(?:live|test|prod|org|sbox)_[A-Za-z0-9_]{14,}",
+        &["sk_live_<w24>", "rk_live_<w99>", "sk_test_<w24>", "sk_live_51<w97>", "ek_live_<w40>", "sk_sbox_<a26>", "sk_live_<w24>_example"],
         &["pk_live_<w24>", "sk_live_", "sk_test_xxxxxxxxxxxxxxxxxxxxxxxx"],
     )
     .random(),
+    Kind {
+        name: "stripe-client-secret",
+        keywords: &["_secret_"],
+        by: By::Around(33, r"(?<secret>(?:pi|seti)_[A-Za-z0-9]{16,28}_secret_[A-Za-z0-9]{20,40})"),
+        checks: &[Check::Random],
+        matches: &["pi_<w24>_secret_<w25>", "\"client_secret\": \"seti_<w24>_secret_<w25>\""],
+        spares: &["pi_secret_value", "api_<w24>_secret_<w25>"],
+    },
+    Kind::loose("klaviyo-key", &["pk_"], r"pk_[0-9a-f]{34}", &["pk_<h34>"], &["pk_id", "pk_<h12>"]),
     Kind::token(
         "stripe-webhook-secret",
         &["whsec_"],
@@ -229,7 +238,7 @@ pub(super) const KINDS: &[Kind] = &[
         &["live_", "test_"],
         r"(?:live|test)_[A-Za-z0-9]{30}",
         &["live_<w30>"],
-        &["live_streaming", "test_connection_of_everything"],
+        &["live_streaming", "test_connection_of_everything", "def test_ContinuousDistributionHandmade():"],
     )
     .random(),
     Kind::token("bitcoin-key", &["xprv"], r"xprv[1-9A-HJ-NP-Za-km-z]{107,108}", &["xprv<d107>"], &["xprv9"]),
