@@ -37,7 +37,7 @@ const MAX_SPACES: usize = 32;
 /// The secret that is assigned to the name around `hit`. Returns also the name's place.
 pub(super) fn at(text: &str, hit: Range<usize>, clear: &mut Clear) -> (Range<usize>, Option<Assigned>) {
     let name = name_around(text.as_bytes(), &hit);
-    let assigned = assigned(text, name.clone(), clear);
+    let assigned = assigned(text, name.clone(), clear).or_else(|| said_before(text, &name));
     (name, assigned)
 }
 
@@ -281,13 +281,21 @@ fn separator(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     (at < bytes.len()).then_some((at, form))
 }
 
-/// "password (for staging):", where what is in brackets is no value.
+/// "password (for staging):", "password [prod]:", where what is in brackets is no value.
 fn after_remark(bytes: &[u8], at: usize) -> usize {
-    let Some(inside) = bytes.get(at..).and_then(|rest| rest.strip_prefix(b" (")) else { return at };
+    let (inside, close) = match bytes.get(at..) {
+        Some([b' ', b'(', inside @ ..]) => (inside, b')'),
+        Some([b' ', b'[', inside @ ..]) => (inside, b']'),
+        _ => return at,
+    };
     let is_remark =
         |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'_' | b'.' | b',' | b'/');
     let length = inside.iter().take(MAX_GAP_BYTES).take_while(is_remark).count();
-    if matches!(inside.get(length..), Some([b')', b':' | b'=', ..])) { at + 2 + length + 1 } else { at }
+    let after = inside.get(length..).and_then(|rest| rest.strip_prefix(&[close]));
+    let is_before_value = |rest: &[u8]| {
+        matches!(rest, [b':' | b'=', ..]) || [&b" is "[..], b" was "].iter().any(|verb| rest.starts_with(verb))
+    };
+    if after.is_some_and(is_before_value) { at + 2 + length + 1 } else { at }
 }
 
 /// The value that is written beside its name: `key="DbPassword" value="…"`, `name: DB_PASSWORD` with `value: …` in the next line,
@@ -363,7 +371,7 @@ fn line_break(bytes: &[u8]) -> usize {
 /// "is", "was" or ":" some words after the name.
 fn prose(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
     let bytes = text.as_bytes();
-    let from = name.end;
+    let from = after_remark(bytes, name.end);
     for says in ["是", "为", "は"] {
         if bytes[from..].starts_with(says.as_bytes()) {
             return Some((skip_spaces(bytes, from + says.len()), Form::Prose));
@@ -424,6 +432,97 @@ fn prose(text: &str, name: &Range<usize>) -> Option<(usize, Form)> {
         at = then;
     }
     None
+}
+
+/// Words between a value and the name after it: "… is my password", "… as the root password".
+const VERBS_BEFORE: &[&str] = &["is", "was", "as"];
+const ARTICLES: &[&str] = &["the", "my", "our", "your", "his", "her", "their", "its", "a"];
+
+/// Words after a name that a sentence goes on with: the "password manager" is another thing.
+#[rustfmt::skip]
+const GOES_ON: &[&str] = &[
+    "for", "on", "of", "in", "to", "at", "and", "but", "so", "now", "here", "there", "please", "if", "until", "when", "or",
+    "right", "there", "again", "i", "you", "we", "not", "by", "with", "everywhere", "today", "too",
+];
+
+/// "tide4x9 is my password", "use tide4x9 as the root password": the value stands before its name.
+fn said_before(text: &str, name: &Range<usize>) -> Option<Assigned> {
+    let promise = names::promise(&text[name.clone()]).filter(|promise| promise.kind == "password")?;
+    let is_word = text[name.clone()].bytes().all(|byte| byte.is_ascii_alphabetic());
+    let bytes = text.as_bytes();
+    if !is_word || names::is_verb(&text[name.clone()]) || bytes.get(name.start.checked_sub(1)?) != Some(&b' ') {
+        return None;
+    }
+    let ends = match bytes.get(name.end..) {
+        Some([b' ', rest @ ..]) => {
+            let word = rest.split(|byte| !byte.is_ascii_alphabetic()).next().unwrap_or_default();
+            GOES_ON.iter().any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+        }
+        Some([next, ..]) => matches!(next, b'.' | b',' | b';' | b'!' | b'?' | b')' | b'\n' | b'\r'),
+        _ => true,
+    };
+    if !ends {
+        return None;
+    }
+    let from = text.ceil_char_boundary(name.start.saturating_sub(MAX_TRAIL_BYTES));
+    let line = text[from..name.start].rsplit('\n').next().unwrap_or_default();
+    let is_one_of = |word: &str, known: &[&str]| known.iter().any(|known| word.eq_ignore_ascii_case(known));
+    let mut words = line.split_ascii_whitespace().rev().peekable();
+    let is_adjective = |word: &&str| {
+        word.len() >= 2
+            && word.bytes().all(|byte| byte.is_ascii_alphabetic())
+            && !is_one_of(word, ARTICLES)
+            && !is_one_of(word, VERBS_BEFORE)
+    };
+    words.next_if(is_adjective);
+    words.next_if(|word| is_one_of(word, ARTICLES));
+    words.next().filter(|word| is_one_of(word, VERBS_BEFORE))?;
+    let word = words.next()?.trim_matches(['`', '"', '\'', '*', ',', '(', ')']);
+    let start = word.as_ptr() as usize - text.as_ptr() as usize;
+    // The first word that is looked at may be cut off.
+    let is_whole = start > from || from == 0;
+    let fits = is_whole && is_odd_at(text, start) && values::is_plausible(word, promise.strength, Written::Prose);
+    let value = start..start + word.len();
+    fits.then(|| Assigned { promise, with_quotes: value.clone(), value })
+}
+
+/// So far before a name its value may stand. A stream holds so much back.
+const MAX_TRAIL_BYTES: usize = 128;
+
+/// Where a word starts that what follows may still make a secret: "tide4x9 is my", "219-09-9998 is her". More text decides.
+pub(super) fn open_trail(text: &str) -> Option<usize> {
+    /// "when you are asked for the admin password", and one word more.
+    const MAX_WORDS: usize = 10;
+    const STARTS: &[&str] = &["is", "was", "as", "when", "if", "once", "where"];
+    let from = text.ceil_char_boundary(text.len().saturating_sub(MAX_TRAIL_BYTES));
+    let line = text[from..].rsplit('\n').next().unwrap_or_default();
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let is_plain = |word: &&str| {
+        word.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'\'' | b'(' | b')' | b'-' | b'='))
+    };
+    let is_open = |at: &usize| {
+        let after = &words[at + 1..];
+        let leads = after.first().is_none_or(|word| {
+            let is_last = after.len() == 1 && !line.ends_with(char::is_whitespace);
+            let starts = |known: &&str| if is_last { known.starts_with(word) } else { known == word };
+            let follows_number = word.starts_with(['(', '-', '=', ':']) || words[*at].ends_with([',', ':']);
+            STARTS.iter().any(starts) || follows_number && has_nine_digits(words[*at])
+        });
+        let start = words[*at].as_ptr() as usize - text.as_ptr() as usize;
+        leads && after.len() <= MAX_WORDS && after.iter().all(|word| is_plain(word)) && may_be_value(text, start)
+    };
+    let at = (0..words.len()).find(is_open)?;
+    Some(words[at].as_ptr() as usize - text.as_ptr() as usize)
+}
+
+/// Whether a word can be a password or a social security number that only the words after it show.
+fn may_be_value(text: &str, at: usize) -> bool {
+    let word = text[at..].split(char::is_whitespace).next().unwrap_or_default();
+    has_nine_digits(word) || is_odd_at(text, at + (word.len() - word.trim_start_matches(['*', ',', '(']).len()))
+}
+
+fn has_nine_digits(word: &str) -> bool {
+    word.bytes().filter(u8::is_ascii_digit).count() == 9
 }
 
 /// Between "is" and the value.

@@ -23,7 +23,7 @@ pub(super) fn is_sealed(key: &str) -> bool {
         key,
         "signature" | "thoughtSignature" | "thought_signature" | "encrypted_content" | "encryptedContent"
         | "redactedData" | "redacted_data" | "reasoningEncryptedContent" | "reasoning_encrypted_content"
-        | "signatureDelta" | "signature_delta" | "encrypted" | "ciphertext"
+        | "encrypted_index" | "encryptedIndex" | "signatureDelta" | "signature_delta" | "encrypted" | "ciphertext"
     )
 }
 
@@ -147,8 +147,8 @@ fn is_media(key: &str, text: &str) -> bool {
     };
     let is_known = MAGIC.iter().any(|magic| data.starts_with(magic));
     // Reasoning that a provider keeps to itself is data, too; text in base64 is not.
-    let is_sealed_data = || key == "data" && !data.contains('\n') && base64::is_binary(data);
-    (is_known || is_sealed_data()) && data.bytes().all(is_base64_or_break)
+    let is_sealed_data = || key == "data" && base64::is_binary(data) && data.bytes().all(is_base64);
+    is_known && data.bytes().all(is_base64_or_break) || is_sealed_data()
 }
 
 fn is_base64_or_break(byte: u8) -> bool {

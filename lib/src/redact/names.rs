@@ -95,6 +95,15 @@ const HINTS: &[&str] = &[
 
 static HINT: LazyLock<Keywords> = LazyLock::new(|| Keywords::new(HINTS.iter().copied()));
 
+/// Whether a column of a table has social security numbers.
+pub(super) fn is_ssn(name: &str) -> bool {
+    let mut words = split_words(name).filter(|word| !is_one_of(word, &["no", "nr", "num", "number", "s"]));
+    let is = |word: Option<&str>, known: &[&str]| word.is_some_and(|word| is_one_of(word, known));
+    let last = words.by_ref().last();
+    let before = split_words(name).find(|word| is_one_of(word, &["soc", "social"]));
+    is(last, &["ssn", "ssns"]) || is(last, &["sec", "security"]) && before.is_some()
+}
+
 /// What a name promises, if anything.
 pub(super) fn promise(name: &str) -> Option<Promise> {
     if HINT.are_in(name) { promise_of_words(name) } else { None }

@@ -233,7 +233,7 @@ impl<'r> Pass<'_, 'r> {
             table.open_row.into_iter().for_each(|row| open.at(row));
         }
         for value in table.values {
-            let (rule, is_hashed) = (value.promise.kind, value.promise.kind != "password");
+            let (rule, is_hashed) = (value.promise.kind, !matches!(value.promise.kind, "password" | "ssn"));
             self.found.push(Found {
                 rule,
                 with_quotes: value.span.clone(),

@@ -92,6 +92,7 @@ impl Engine {
             .map_or(held, |at| held + at + text[held + at..].chars().next().map_or(1, char::len_utf8));
         let mut until = word.min(digits::open_number(text)).min(number_before(text, word));
         until = until.min(label_before(text).unwrap_or(end));
+        until = until.min(assignment::open_trail(text).unwrap_or(end));
         if !self.users.is_empty() {
             until = until.min(text[held..].rfind('\n').map_or(held, |at| held + at + 1));
         }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::names::{self, Promise};
-use super::values::{self, Written};
+use super::values::{self, Strength, Written};
 
 /// A longer line is no header. A stream keeps more than this of what it let go.
 const MAX_HEADER_BYTES: usize = 512;
@@ -339,7 +339,8 @@ fn trimmed(text: &str, cell: Range<usize>) -> Range<usize> {
 fn columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<Column> {
     let column = |(index, name): (usize, &str)| {
         let name = name.trim_matches(|c: char| !c.is_alphanumeric());
-        names::promise(name).map(|promise| Column { index, promise, is_verb: names::is_verb(name) })
+        let ssn = || names::is_ssn(name).then_some(Promise { kind: "ssn", strength: Strength::Strong });
+        names::promise(name).or_else(ssn).map(|promise| Column { index, promise, is_verb: names::is_verb(name) })
     };
     names.enumerate().filter_map(column).collect()
 }
@@ -350,6 +351,12 @@ impl Table {
         for column in columns {
             let Some(span) = row.get(column.index).cloned() else { continue };
             let value = &text[span.clone()];
+            if column.promise.kind == "ssn" {
+                if values::is_ssn(value) {
+                    self.values.push(Cell { promise: column.promise, span });
+                }
+                continue;
+            }
             let is_count = column.is_verb && value.bytes().all(|byte| byte.is_ascii_digit());
             let is_text = written == Written::Bare && (value.contains(char::is_whitespace) || values::is_words(value));
             if !is_count && !is_text && values::is_plausible(value, column.promise.strength, written) {

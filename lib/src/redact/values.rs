@@ -376,6 +376,19 @@ fn is_passphrase(value: &str) -> bool {
     !sentence && value.is_ascii() && value.len() <= 128 && has_few_known && is_long
 }
 
+/// Nine digits in the blocks of a social security number, none of which is a number that is never given out.
+pub(super) fn is_ssn(value: &str) -> bool {
+    let digits: Vec<u8> = value.bytes().filter(u8::is_ascii_digit).collect();
+    let is_grouped = value.len() == 9
+        || value.len() == 11 && [3, 6].iter().all(|at| matches!(value.as_bytes()[*at], b'-' | b' ' | b'.'));
+    let is_given = |digits: &[u8]| {
+        !matches!(digits[..3], [b'0', b'0', b'0'] | [b'6', b'6', b'6'] | [b'9', ..])
+            && digits[3..5] != *b"00"
+            && digits[5..] != *b"0000"
+    };
+    is_grouped && digits.len() == 9 && is_given(&digits)
+}
+
 /// Several words, or what is written in another language's letters: under "pass", a message about what passed.
 pub(super) fn is_sentence(value: &str) -> bool {
     const LEAST: usize = 4;

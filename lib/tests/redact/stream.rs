@@ -74,6 +74,24 @@ fn an_iban_in_small_letters_is_masked_whole_in_pieces_too() {
 }
 
 #[test]
+fn what_only_the_words_after_it_show_is_masked_in_pieces_too() {
+    for (text, kind) in [
+        ("so then: tide4x9 is my password, as you know", "password"),
+        ("use tide4x9 as the root password on both", "password"),
+        ("enter tide4x9! when asked for the password and go on", "password"),
+        ("well, 219-09-9998 is my SSN and that is it", "ssn"),
+        ("it says 219-09-9998 (SSN) on the form", "ssn"),
+    ] {
+        assert!(redactor().text(text).text.contains(&format!("[REDACTED:{kind}]")), "{text}");
+        check_split(text);
+    }
+    for text in ["tide4x9 is my password manager of choice", "release v2.0.1-rc1 is as good as the last password one"] {
+        assert_eq!(redactor().text(text).text, text);
+        check_split(text);
+    }
+}
+
+#[test]
 fn a_header_far_before_a_row_is_forgotten() {
     let rows: String = (0..600).map(|row| format!("user{row},tide{row}x9!,user{row}@example.org\n")).collect();
     let text = format!("user,password,mail\n{rows}");

@@ -195,13 +195,14 @@ pub(super) const KINDS: &[Kind] = &[
             "social_security",
             "socialsecurity",
             "soc sec",
+            "soc. sec.",
             "my social",
             "her social",
             "his social",
             "ss#",
         ],
         by: By::Pattern(
-            r#"(?i:ssn|ss#|social[ _-]?security|soc sec|(?:my|her|his) social)(?:[^0-9\n]{0,40}?|[^0-9\n]{0,40}(?:\n|\\n)[^0-9\n]{0,40}?)(?<secret>(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{2}|6[0-57-9][0-9]|66[0-57-9])[- .]?(?:0[1-9]|[1-9][0-9])[- .]?(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3}))"#,
+            r#"(?i:ssn|ss#|social[ _-]?security|soc\.? sec\.?|(?:my|her|his) social)(?:[^0-9\n]{0,40}?|[^0-9\n]{0,40}(?:\n|\\n)[^0-9\n]{0,40}?)(?<secret>(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{2}|6[0-57-9][0-9]|66[0-57-9])[- .]?(?:0[1-9]|[1-9][0-9])[- .]?(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3}))"#,
         ),
         checks: &[Check::Guessable],
         matches: &[
@@ -211,8 +212,39 @@ pub(super) const KINDS: &[Kind] = &[
             "SS# 219-09-9998",
             "\"ssn\": \"219099998\"",
             "name,ssn\nAda,219-09-9998",
+            "Soc. Sec. No.: 219-09-9998",
         ],
         spares: &["ssn: 000-12-3456", "SSN 219-09", "phone 219-09-9998", "ssn 666-12-3456", "ssn: 900-12-3456"],
+    },
+    Kind {
+        // In tables.
+        name: "ssn",
+        keywords: &["ssn", "security number", "security_number", "security no"],
+        by: By::Name,
+        checks: &[Check::Guessable],
+        matches: &[
+            "| id | SSN |\n|----|-----|\n| 1 | 219-09-9998 |",
+            " name | ssn \n------+-------------\n ada  | 219-09-9998\n(1 row)",
+            "+----+-------------+\n| id | ssn         |\n+----+-------------+\n|  1 | 219-09-9998 |",
+            "| id | social security number |\n|---|---|\n| 1 | 219099998 |",
+        ],
+        spares: &[
+            "| id | ssn |\n|---|---|\n| 1 | 000-12-3456 |",
+            "| id | phone |\n|---|---|\n| 1 | 219-09-9998 |",
+            "| SSN |\n| x |",
+        ],
+    },
+    Kind {
+        // The word after the number.
+        name: "ssn",
+        keywords: &["ssn", "social security"],
+        by: By::Around(
+            40,
+            r"(?<secret>(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{2}|6[0-57-9][0-9]|66[0-57-9])-(?:0[1-9]|[1-9][0-9])-(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3}))(?:,? (?:is|was|as) (?:[a-z']{1,8} ){0,2}|,? ?\(|, (?:[a-z']{1,8} ){0,2}| ?[-=:] ?)(?i:ssn|social security)",
+        ),
+        checks: &[Check::Guessable],
+        matches: &["219-09-9998 is my SSN", "219-09-9998 (SSN)", "219-09-9998, her social security number"],
+        spares: &["219-09-9998 is my number", "000-12-3456 is my SSN", "1219-09-9998 (SSN)"],
     },
     Kind {
         // The second of two.
