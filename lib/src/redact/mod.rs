@@ -84,6 +84,12 @@ const OTHER_KINDS: &[&str] = &[
 /// How often what remains of a text with secrets is looked at again; once nearly always says that nothing is left.
 const MORE_LOOKS: usize = 4;
 
+/// Of a longer text, only what is near its masks is looked at again.
+const LONG_TEXT_BYTES: usize = 1024 * 1024;
+
+/// No rule reaches further: an open private key is the longest thing that one can find.
+const NEARBY_BYTES: usize = blocks::MAX_BLOCK_BYTES;
+
 /// No vendor's token is shorter.
 const MIN_TOKEN_BYTES: usize = 12;
 
@@ -275,13 +281,43 @@ impl Engine {
             if masks.is_empty() {
                 break;
             }
-            let more = self.masks_at_sight(key, &masked(text, &masks), style);
+            let more = match text.len() <= LONG_TEXT_BYTES {
+                true => in_original(&masks, 0, self.masks_at_sight(key, &masked(text, &masks), style)),
+                false => self.more_masks_nearby(text, &masks, style),
+            };
             if more.is_empty() {
                 break;
             }
-            masks = together(masks, more);
+            masks.extend(more);
+            masks.sort_by_key(|mask| mask.span.start);
         }
         masks
+    }
+
+    /// What is found around the masks of a long text once they are there: a copy of all of it would take as much memory as it does.
+    /// No rule looks further than this from a mask.
+    fn more_masks_nearby(&self, text: &str, masks: &[Mask], style: Style) -> Vec<Mask> {
+        let (mut all, mut judged, mut at) = (Vec::new(), 0, 0);
+        while at < masks.len() {
+            let first = masks[at].span.start;
+            while at < masks.len() && masks[at].span.end - first < LONG_TEXT_BYTES {
+                at += 1;
+            }
+            at = at.max(masks.partition_point(|mask| mask.span.start <= first));
+            let last = masks[at - 1].span.end;
+            let (start, end) = (first.saturating_sub(NEARBY_BYTES), text.len().min(last + NEARBY_BYTES));
+            // What is at the edge of a part may look like something else, so it reaches further than what counts.
+            let part = around(text, start.saturating_sub(NEARBY_BYTES)..text.len().min(end + NEARBY_BYTES), masks);
+            let known = masks.partition_point(|mask| mask.span.end <= part.start)
+                ..masks.partition_point(|mask| mask.span.end <= part.end);
+            let known = &masks[known];
+            let found = self.masks_at_sight(None, &masked_part(text, part.clone(), known), style);
+            let mut more = in_original(known, part.start, found);
+            more.retain(|mask| mask.span.start >= start.max(judged) && mask.span.start < end);
+            judged = end;
+            all.extend(more);
+        }
+        all
     }
 
     /// What to mask in a text as it is, in order.
@@ -430,35 +466,44 @@ impl Engine {
 
 /// A text with placeholders.
 fn masked(text: &str, masks: &[Mask]) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut copied = 0;
+    masked_part(text, 0..text.len(), masks)
+}
+
+/// A part of a text with placeholders. The masks are in it.
+fn masked_part(text: &str, part: Range<usize>, masks: &[Mask]) -> String {
+    let mut out = String::with_capacity(part.len());
+    let mut copied = part.start;
     for mask in masks {
         out.push_str(&text[copied..mask.span.start]);
         out.push_str(&mask.placeholder);
         copied = mask.span.end;
     }
-    out.push_str(&text[copied..]);
+    out.push_str(&text[copied..part.end]);
     out
 }
 
-/// Masks of a text, and those that were found in what they leave of it.
-fn together(masks: Vec<Mask>, more: Vec<Mask>) -> Vec<Mask> {
-    let mut all = Vec::with_capacity(masks.len() + more.len());
-    let mut masks = masks.into_iter().peekable();
+/// Where masks are in a text that were found in what others leave of the part that starts here.
+fn in_original(masks: &[Mask], part: usize, mut more: Vec<Mask>) -> Vec<Mask> {
+    let mut masks = masks.iter().peekable();
     // What the masks so far took away and put in its place.
-    let (mut taken, mut put) = (0, 0);
-    for mut next in more {
+    let (mut taken, mut put) = (part, 0);
+    for next in &mut more {
         while let Some(mask) = masks.next_if(|mask| mask.span.start + put < next.span.start + taken) {
             taken += mask.span.len();
             put += mask.placeholder.len();
-            all.push(mask);
         }
-        let original = |span: Range<usize>| span.start + taken - put..span.end + taken - put;
-        (next.span, next.finding.span) = (original(next.span), original(next.finding.span));
-        all.push(next);
+        let original = |span: &Range<usize>| span.start + taken - put..span.end + taken - put;
+        (next.span, next.finding.span) = (original(&next.span), original(&next.finding.span));
     }
-    all.extend(masks);
-    all
+    more
+}
+
+/// A part of a text that ends neither in a character nor in a mask.
+fn around(text: &str, part: Range<usize>, masks: &[Mask]) -> Range<usize> {
+    let cut = |at: usize| masks.iter().find(|mask| mask.span.start < at && at < mask.span.end);
+    let start = cut(part.start).map_or(text.floor_char_boundary(part.start), |mask| mask.span.start);
+    let end = cut(part.end).map_or(text.ceil_char_boundary(part.end), |mask| mask.span.end);
+    start..end
 }
 
 fn write_placeholder(out: &mut String, kind: &str, hash: Option<&str>, style: Style) {

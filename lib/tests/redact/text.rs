@@ -309,3 +309,25 @@ fn a_quoted_phrase_after_a_secrets_name_and_a_whole_cookie_are_masked() {
         assert_eq!(redactor.text(text).text, text);
     }
 }
+
+#[test]
+fn a_long_text_is_masked_like_its_pieces_and_twice_is_once() {
+    let redactor = redactor();
+    let filler = "the tide comes in twice a day, and goes out again\n".repeat(6000);
+    let fakes: Vec<String> = fakes::all(3).into_iter().map(|(text, _)| format!("\n{text}\n\n")).collect();
+    let (mut long, mut wanted) = (String::new(), String::new());
+    for fake in &fakes {
+        long += &filler;
+        long += fake;
+        wanted += &filler;
+        wanted += &redactor.text(fake).text;
+    }
+    // Many masks beside each other, more than a part has.
+    let dense = "password: tide4x9kq, and then\n".repeat(60_000);
+    long += &dense;
+    wanted += &dense.replace("tide4x9kq", "[REDACTED:password]");
+    let once = redactor.text(&long);
+    assert!(once.text == wanted, "{} findings", once.findings.len());
+    assert!(once.findings.is_sorted_by_key(|finding| finding.span.start));
+    assert!(redactor.text(&wanted).findings.is_empty());
+}
