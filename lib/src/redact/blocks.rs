@@ -68,8 +68,11 @@ pub(super) fn at(text: &str, start: usize) -> Option<Block> {
         Head::Open => return is_cut.then_some(Block { span: start..limit, is_open: true, is_key: false }),
         Head::Other => return None,
     };
-    let walked = walk(&rest[body..], &text[line_start(text, start)..start]);
-    let is_open = !walked.is_closed && is_cut && walked.stopped_in_last_line;
+    // The next key ends this one. Where keys begin again and again, nothing is read twice.
+    let next = memchr::memmem::find(rest[body..].as_bytes(), FRAMES[0].0.as_bytes());
+    let lines = &rest[body..next.map_or(rest.len(), |next| body + next)];
+    let walked = walk(lines, &text[line_start(text, start)..start]);
+    let is_open = !walked.is_closed && is_cut && next.is_none() && walked.stopped_in_last_line;
     let is_key = walked.base64 >= MIN_BODY_BYTES;
     let span = start..start + body + walked.end;
     (is_key || is_open).then_some(Block { span, is_open, is_key })

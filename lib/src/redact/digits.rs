@@ -14,9 +14,10 @@ pub(super) enum Number {
     Iban,
 }
 
-/// Every run of digits that can be a card or an IBAN has a digit in each pair of bytes, and at least so many bytes: looking at one pair
-/// in each step finds all of them.
-const STEP_BYTES: usize = 7;
+/// Every run of digits that can be a card or an IBAN has blocks of at least four digits with one to three bytes between them: looking at
+/// one pair of bytes in each step finds all of them, because the step is no multiple of a block with what follows it, except for a
+/// single byte, of which no pair consists.
+const STEP_BYTES: usize = 5;
 
 /// The shortest card number.
 const MIN_NUMBER_BYTES: usize = 13;
@@ -37,6 +38,7 @@ const MAX_IBAN_BYTES: usize = 48;
 const CARD_WORDS: &[&str] = &[
     "card", "visa", "amex", "american express", "credit", "debit", "discover", "diners", "jcb", "pan:", "cc:",
     "cc=", "payment", "ccnum", "cc_num", "cc-num", "ccn", "pan=", "pan ", "pan\"", "karte", "tarjeta", "carte ", "number=",
+    "unionpay", "union pay", "maestro", "mastercard", " mir ", "mir:", "diner",
 ];
 
 static CARD_WORD: LazyLock<Option<AhoCorasick>> = LazyLock::new(|| values::finder(CARD_WORDS));
@@ -87,8 +89,8 @@ pub(super) fn says_iban(text: &str) -> bool {
 /// Where a number at the end of a text starts, if more text could belong to it.
 pub(super) fn open_number(text: &str) -> usize {
     let bytes = text.as_bytes();
-    // The bytes of a no-break space are in other characters, too, but with others beside them.
-    let is_between = |byte: &u8| matches!(byte, b' ' | b'-' | b'.' | 0xc2 | 0xa0);
+    // The bytes of spaces that do not break are in other characters, too, but with others beside them.
+    let is_between = |byte: &u8| matches!(byte, b' ' | b'-' | b'.' | 0xc2 | 0xa0 | 0xe2 | 0x80 | 0x89 | 0xaf);
     let is_small = says_iban(text);
     let is_part = |byte: &u8| {
         byte.is_ascii_digit() || byte.is_ascii_uppercase() || is_between(byte) || is_small && byte.is_ascii_lowercase()
@@ -103,7 +105,18 @@ pub(super) fn open_number(text: &str) -> usize {
 }
 
 /// What is between the blocks of a number.
-const SEPARATORS: [&[u8]; 4] = [b" ", b"-", b".", "\u{a0}".as_bytes()];
+const SEPARATORS: [&[u8]; 7] = [
+    b" ",
+    b"-",
+    b".",
+    "\u{a0}".as_bytes(),
+    "\u{2009}".as_bytes(),
+    "\u{202f}".as_bytes(),
+    TWO_SPACES,
+];
+
+/// Columns of a table have them between their numbers, too: without a word that says "card", they join nothing.
+const TWO_SPACES: &[u8] = b"  ";
 
 /// The sign at a place that joins it to the digit after it.
 fn separator_at(bytes: &[u8], at: usize) -> Option<&'static [u8]> {
@@ -172,16 +185,18 @@ fn card_at(text: &str, at: usize, limit: usize) -> Option<usize> {
         separators.push(separator);
         group = group_at(bytes, group.end + separator.len(), limit);
     }
+    let is_loose = separators.first() == Some(&TWO_SPACES);
     (1..=ends.len())
         .rev()
         .map(|count| (ends[count - 1], &lengths[..count]))
-        .find_map(|(end, lengths)| is_card(text, at..end, lengths).then_some(end))
+        .find_map(|(end, lengths)| is_card(text, at..end, lengths, is_loose && lengths.len() > 1).then_some(end))
 }
 
 /// Whether digits in blocks of these lengths are a card number.
-fn is_card(text: &str, number: Range<usize>, lengths: &[usize]) -> bool {
+fn is_card(text: &str, number: Range<usize>, lengths: &[usize], is_loose: bool) -> bool {
     let bytes = text.as_bytes();
     let (is_grouped, is_rare) = match lengths {
+        [4, 4, 4, 4] | [4, 6, 5] | [4, 6, 4] if is_loose => (true, true),
         [4, 4, 4, 4] | [4, 6, 5] | [4, 6, 4] | [4, 4, 4, 3] => (true, false),
         [4, 4, 4, 1] | [4, 4, 4, 2] | [4, 4, 4, 4, 3] => (true, true),
         [13..=19] => (false, false),
@@ -207,9 +222,11 @@ fn stands_alone(bytes: &[u8], number: &Range<usize>, has_context: bool, is_group
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let is_escape =
         |byte: u8| matches!(byte, b'n' | b'r' | b't') && number.start >= 2 && bytes[number.start - 2] == b'\\';
+    // What the magnetic stripe of a card says: `%B4…^`.
+    let is_track = bytes[..number.start].ends_with(b"%B") && after == Some(&b'^');
     let starts = match before {
         None => true,
-        Some(byte) if is_word(byte) => is_escape(byte),
+        Some(byte) if is_word(byte) => is_escape(byte) || is_track,
         Some(byte) => {
             has_context && byte != b'.'
                 || is_assigned(bytes, number.start) && (is_grouped || !is_called_id(bytes, number.start))
@@ -265,6 +282,7 @@ fn has_issuer(digits: &[u8], has_context: bool) -> bool {
         (16, 4000..=4999 | 5100..=5599 | 2221..=2720 | 6011 | 6440..=6599 | 3528..=3589 | 6200..=6299) => true,
         (14, 3000..=3059 | 3600..=3699 | 3800..=3999) => has_context,
         (13 | 19, 4000..=4999) => has_context,
+        (16..=19, 2200..=2204) => has_context,
         (16..=19, 6200..=6299 | 5018 | 5020 | 5038 | 5893 | 6304 | 6759 | 6761..=6763 | 6011 | 6440..=6599) => {
             has_context
         }

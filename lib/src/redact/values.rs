@@ -656,8 +656,10 @@ pub(super) fn is_random(value: &str) -> bool {
 
 /// `2026-11-15T12:00:00Z`, `v1.2.3-rc1`, `10.0.0.1`.
 fn is_date(value: &str) -> bool {
+    /// With nanoseconds and an offset; a UUID is longer.
+    const LONGEST: usize = 35;
     let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
-    letters <= 3 && value.bytes().any(|byte| b"-:.".contains(&byte))
+    letters <= 3 && value.len() <= LONGEST && value.bytes().any(|byte| b"-:.".contains(&byte))
 }
 
 /// Shannon's entropy in bits a byte.

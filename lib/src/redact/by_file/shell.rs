@@ -13,6 +13,14 @@ use super::patches;
 const DEEPEST: usize = 4;
 
 const SHELLS: &[&str] = &["bash", "sh", "zsh", "dash", "ksh", "fish"];
+
+/// Run a script elsewhere, or a shell that does: `ssh host "…"`, `docker exec c sh -c '…'`.
+#[rustfmt::skip]
+const CARRIERS: &[&str] = &[
+    "ssh", "docker", "podman", "nerdctl", "kubectl", "oc", "su", "runuser", "eval", "xargs", "watch", "timeout", "flock", "wsl",
+    "vagrant", "multipass", "lxc", "limactl", "fly", "flyctl", "heroku", "gcloud", "nsenter", "chroot", "parallel",
+];
+
 const INTERPRETERS: &[&str] = &["python", "python3", "node", "perl", "ruby", "php", "deno", "bun"];
 const PATCHERS: &[&str] = &["apply_patch", "applypatch", "patch"];
 
@@ -23,7 +31,7 @@ const PREFIXES: &[&str] = &["sudo", "env", "command", "exec", "time", "nohup", "
 const GROUP_ENDS: &[&str] = &["}", "done", "fi", "esac"];
 
 /// Their words are paths and not what is written.
-const READERS: &[&str] = &["cat", "head", "tail", "cd", "mkdir", "touch", "chmod", "cp", "mv"];
+const READERS: &[&str] = &["cat", "head", "tail", "cd", "mkdir", "touch", "chmod", "cp", "mv", "install"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -183,31 +191,39 @@ fn edit(around: &Script<'_>, pieces: &[Piece], is_in_group: bool, edits: &mut Ve
     let writes = is_in_group
         || around.goes_to_file(pieces)
         || names_file
-            && (runs(&["tee", "sponge", "dd"])
+            && (runs(&["tee", "sponge", "dd", "dotenv", "install"])
                 || runs(&["sed", "perl", "gsed"])
                     && (has_option("-i") || has_option("-pi") || has_option("--in-place"))
                 || runs(PATCHERS));
-    let (is_shell, is_code) = (runs(SHELLS), runs(INTERPRETERS));
+    let (is_shell, is_code) = (runs(SHELLS) || runs(CARRIERS), runs(INTERPRETERS));
+    // `echo … | ssh host "cat > .env"`: what comes in goes there.
+    let carries = is_shell
+        && pieces.iter().filter(|piece| piece.kind == Kind::Word).any(|piece| {
+            let inner = &script[inside(script, &piece.span)];
+            let is_target = |piece: &Piece| {
+                piece.kind == Kind::Target && around.is_file(&inner[inside(inner, &piece.span)])
+            };
+            inner.contains('>') && self::pieces(inner).iter().any(is_target)
+        });
     // Which program a word belongs to.
     let mut reads_paths = false;
     for piece in pieces {
         if piece.kind == Kind::Program {
-            reads_paths = READERS.contains(&name_of(text(piece)));
+            reads_paths = [READERS, SHELLS, CARRIERS].iter().any(|names| names.contains(&name_of(text(piece))));
         }
         let span = inside(script, &piece.span);
         let inner = &script[span.clone()];
         let new = match piece.kind {
             Kind::Program | Kind::Target | Kind::Kept => None,
             _ if let Some(patch) = patches::masked(inner, mask) => Some(patch),
-            Kind::Body | Kind::Word if is_shell && inner.contains([' ', '\n']) && !writes => {
-                masked_at(inner, mask, depth + 1)
-            }
+            Kind::Word if is_shell && inner.contains([' ', '\n']) && !writes => masked_at(inner, mask, depth + 1),
+            Kind::Body if is_shell && !writes && !carries => masked_at(inner, mask, depth + 1),
             Kind::Body | Kind::Word if is_code && !writes && inner.contains(['(', '>']) => code(inner, around),
             // The other part of a patch that was masked already.
             Kind::Body if writes && inner.contains("*** Begin Patch") => None,
-            Kind::Body if writes => mask.placeholder(inner.trim_end_matches('\n')).map(|new| new + "\n"),
-            Kind::Text if writes => mask.placeholder(inner),
-            Kind::Word if writes && !reads_paths && !inner.starts_with('-') && !around.is_file(inner) => {
+            Kind::Body if writes || carries => mask.placeholder(inner.trim_end_matches('\n')).map(|new| new + "\n"),
+            Kind::Text if writes || carries => mask.placeholder(inner),
+            Kind::Word if (writes || carries) && !reads_paths && !inner.starts_with('-') && !around.is_file(inner) => {
                 mask.placeholder(inner)
             }
             Kind::Body | Kind::Word | Kind::Text => None,

@@ -961,6 +961,7 @@ pub(super) const KINDS: &[Kind] = &[
             "API_TOKEN=FIS-6673-fsgx",
             "API_TOKEN=\"coffee.horse-17\"",
             "user,access_token\nada,<w32>\n",
+            "\"apiToken\": \"10293847-5647-4839-8271-6253a4716253\"",
         ],
         spares: &[
             "max_tokens: 4096",
