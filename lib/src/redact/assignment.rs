@@ -543,7 +543,7 @@ const FILLERS: &[&str] = &[
 #[rustfmt::skip]
 const LEADS: &[&str] = &[
     "with", "and", "using", "use", "the", "my", "/", "temp", "temporary", "new", "old", "initial", "default", "root",
-    "admin", "wifi", "env", "arg", "y", "et", "und", "e", "mit", "avec", "con", "com", "try", "tried", "your", "our",
+    "admin", "wifi", "env", "arg", "-x", "-gx", "-Ux", "y", "et", "und", "e", "mit", "avec", "con", "com", "try", "tried", "your", "our",
     "their", "his", "her", "this", "that", "current", "db", "database", "user", "login", "account", "sudo", "ssh",
 ];
 

@@ -266,9 +266,9 @@ pub(super) const KINDS: &[Kind] = &[
     Kind::token("cursor-key", &["key_"], r"key_[0-9a-f]{64}", &["key_<h64>"], &["key_<h40>", "key_id"]),
     Kind::token(
         "intra42-secret",
-        &["s-s4t2ud-"],
+        &["s-s4t2ud-", "s-s4t2af-"],
         r"s-s4t2(?:ud|af)-[0-9a-f]{64}",
-        &["s-s4t2ud-<h64>"],
+        &["s-s4t2ud-<h64>", "s-s4t2af-<h64>"],
         &["s-s4t2ud-<h20>"],
     ),
     Kind::token(

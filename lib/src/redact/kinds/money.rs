@@ -11,6 +11,13 @@ pub(super) const KINDS: &[Kind] = &[
         &["pk_live_<w24>", "sk_live_", "sk_test_xxxxxxxxxxxxxxxxxxxxxxxx"],
     )
     .random(),
+    Kind::loose(
+        "checkout-key",
+        &["sk_"],
+        r"sk_[a-z2-7]{26}[a-z2-7*#$=]",
+        &["sk_lc4d7zeocnxocw33aourhdzgfzh"],
+        &["sk_buff", "sk_lc4d7zeocnx"],
+    ),
     Kind {
         name: "stripe-client-secret",
         keywords: &["_secret_"],

@@ -165,6 +165,14 @@ pub(super) const KINDS: &[Kind] = &[
         spares: &["signature=<h64>", "?signature=abc"],
     },
     Kind {
+        name: "url-signature",
+        keywords: &["sig="],
+        by: By::Around(1, r"[?&](?i:sig)=(?<secret>[A-Za-z0-9%_-]{32,})"),
+        checks: &[Check::Random, Check::Inside],
+        matches: &["https://x/d?sig=<w32>&exp=1"],
+        spares: &["sig=<w32>", "https://x?sig=abc"],
+    },
+    Kind {
         name: "url-password",
         keywords: &["://"],
         by: By::Pattern(r#"://[^\s/?#"'<>:@\\`]{0,128}:(?<secret>[^\s/?#"'<>\\`]{3,256})@[A-Za-z0-9\[$%{*.-]"#),
@@ -210,7 +218,7 @@ pub(super) const KINDS: &[Kind] = &[
         keywords: &["@tcp(", "@unix("],
         by: By::Around(
             196,
-            r#"(?:^|[\s"'`=(])[A-Za-z0-9_.-]{1,64}:(?<secret>[^\s"'`<>\\/]{3,128})@(?:tcp|unix)\([^\s)]{1,128}\)"#,
+            r#"(?:^|[\s"'`=(<])[A-Za-z0-9_.-]{1,64}:(?<secret>[^\s"'`<>\\/]{3,128})@(?:tcp|unix)\([^\s)]{1,128}\)"#,
         ),
         checks: &[Check::NoWord, Check::Inside, Check::Guessable],
         matches: &["root:Hq7xT2mPw9@tcp(127.0.0.1:3306)/app?parseTime=true", "dsn := \"ada:tide4x@unix(/tmp/x.sock)/app\""],
@@ -332,13 +340,14 @@ pub(super) const KINDS: &[Kind] = &[
     Kind {
         // What a program reads from a here-string.
         name: "password",
-        keywords: &["kinit", "secret put ", "passwd --stdin", "--password-stdin", "secret set "],
+        keywords: &["kinit", "secret put ", "passwd --stdin", "--password-stdin", "--with-token", "secret set "],
         by: By::Pattern(
-            r#"(?:kinit|secret (?:put|set)|passwd --stdin|--password-stdin)(?: [^\n|;&<]{0,120}?)?? ?<<< ?[\\"']{0,5}(?<secret>[^\s"'$`<\\|-][^\s"'`\\|]{3,128})"#,
+            r#"(?:kinit|secret (?:put|set)|passwd --stdin|--password-stdin|--with-token)(?: [^\n|;&<]{0,120}?)?? ?<<< ?[\\"']{0,5}(?<secret>[^\s"'$`<\\|-][^\s"'`\\|]{3,128})"#,
         ),
         checks: &[Check::NoWord, Check::Guessable, Check::Inside],
         matches: &[
             "kinit <<< tide4moon",
+            "gh auth login --with-token <<< tide4moon",
             "wrangler secret put KEY <<< \"tide4moon\"",
             "kinit ada@TIDES.ORG <<< 'tide4moon'",
         ],
@@ -433,11 +442,12 @@ pub(super) const KINDS: &[Kind] = &[
             "7za ",
             "zip ",
             "sqlcmd",
+            "bcp ",
             "useradd",
             "smbmap",
         ],
         by: By::Pattern(
-            r#"(?:htpasswd(?: -[a-zA-Z]+)* -[a-zA-Z]*b[a-zA-Z]*(?: \S{1,128}){1,2} |rabbitmqctl (?:add_user|change_password) \S{1,64} |net user \S{1,64} |net use \S{1,64} \S{3,128} |useradd (?:[^\n|;&]{0,160}? )??-p |(?:unzip|zip)(?: -[a-zA-Z]+)* -P ?|7za? [a-z] (?:[^\n|;&]{0,160}? )??-p|sqlcmd (?:[^\n|;&]{0,160}? )??-P ?)[\\"']{0,5}(?<secret>[^\s"'$`</-][^\s"'`\\]{3,128})"#,
+            r#"(?:htpasswd(?: -[a-zA-Z]+)* -[a-zA-Z]*b[a-zA-Z]*(?: \S{1,128}){1,2} |rabbitmqctl (?:add_user|change_password) \S{1,64} |net user \S{1,64} |net use \S{1,64} \S{3,128} |useradd (?:[^\n|;&]{0,160}? )??-p |(?:unzip|zip)(?: -[a-zA-Z]+)* -P ?|7za? [a-z] (?:[^\n|;&]{0,160}? )??-p|(?:sqlcmd|bcp) (?:[^\n|;&]{0,160}? )??-P ?)[\\"']{0,5}(?<secret>[^\s"'$`</-][^\s"'`\\]{3,128})"#,
         ),
         checks: &[Check::NoWord, Check::Mixed, Check::Guessable, Check::Inside],
         matches: &[
@@ -449,6 +459,7 @@ pub(super) const KINDS: &[Kind] = &[
             "unzip -P tide4x a.zip",
             "7z x a.7z -ptide4x",
             "sqlcmd -S x -U sa -P 'tide4x'",
+            "bcp t out f -U sa -P tide4x",
         ],
         spares: &[
             "htpasswd -c .htpasswd ada",
@@ -713,6 +724,7 @@ pub(super) const KINDS: &[Kind] = &[
             "temp password tide4x9",
             "user ada pass tide4x9",
             "ENV DB_PASSWORD tide4x9",
+            "set -gx dbPassword tide4x9",
             "${DB_PASSWORD:-tide4x9}",
             "process.env.DB_PASSWORD || 'tide4x9'",
             "<add key=\"DbPassword\" value=\"tide4x9\"/>",
