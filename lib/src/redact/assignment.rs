@@ -80,7 +80,9 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
             let strength = if form == Form::Cell { Strength::Weak } else { promise.strength };
             let inner = text.get(value.clone())?;
             // A constant that is called what it says, or what a check says when it passes.
-            if is_quoted_name(inner, &text[name.clone()]) || names::is_verb(&text[name.clone()]) && values::is_sentence(inner) {
+            if is_quoted_name(inner, &text[name.clone()])
+                || names::is_verb(&text[name.clone()]) && values::is_sentence(inner)
+            {
                 return None;
             }
             // A command whose output is the value.
@@ -498,7 +500,8 @@ pub(super) fn open_trail(text: &str) -> Option<usize> {
     let line = text[from..].rsplit('\n').next().unwrap_or_default();
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let is_plain = |word: &&str| {
-        word.bytes().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'\'' | b'(' | b')' | b'-' | b'='))
+        word.bytes()
+            .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'\'' | b'(' | b')' | b'-' | b'='))
     };
     let is_open = |at: &usize| {
         let after = &words[at + 1..];

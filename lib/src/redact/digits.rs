@@ -105,15 +105,8 @@ pub(super) fn open_number(text: &str) -> usize {
 }
 
 /// What is between the blocks of a number.
-const SEPARATORS: [&[u8]; 7] = [
-    b" ",
-    b"-",
-    b".",
-    "\u{a0}".as_bytes(),
-    "\u{2009}".as_bytes(),
-    "\u{202f}".as_bytes(),
-    TWO_SPACES,
-];
+const SEPARATORS: [&[u8]; 7] =
+    [b" ", b"-", b".", "\u{a0}".as_bytes(), "\u{2009}".as_bytes(), "\u{202f}".as_bytes(), TWO_SPACES];
 
 /// Columns of a table have them between their numbers, too: without a word that says "card", they join nothing.
 const TWO_SPACES: &[u8] = b"  ";

@@ -172,7 +172,8 @@ fn promise_of_words(name: &str) -> Option<Promise> {
         return if in_capitals && !is_one_of(before, OPEN_KEYS) { found("api-key", Strength::Weak) } else { None };
     }
     // The token of a public key is a hash of it: `PublicKeyToken`.
-    let is_of_public_key = || is_one_of(before, &["key"]) && words[..count].iter().any(|word| is_one_of(word, &["public"]));
+    let is_of_public_key =
+        || is_one_of(before, &["key"]) && words[..count].iter().any(|word| is_one_of(word, &["public"]));
     if ends(&["token"]) && !is_one_of(before, OPEN_TOKENS) && !is_of_public_key() {
         let is_of_api =
             is_one_of(before, &["api", "access", "auth"]) && !name.bytes().any(|byte| byte.is_ascii_lowercase());

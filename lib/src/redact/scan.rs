@@ -316,7 +316,9 @@ impl<'r> Pass<'_, 'r> {
         let goes_on = window.get(secret.end()) == Some(&b'+');
         if (start + whole.start()..start + whole.end()).contains(&hit.start) && !goes_on {
             let secret = whole_characters(self.text, start + secret.start()..start + secret.end());
-            self.judge(rule.kind, keyword, secret);
+            if !is_in_base64(self.text.as_bytes(), &secret) {
+                self.judge(rule.kind, keyword, secret);
+            }
         }
     }
 

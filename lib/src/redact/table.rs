@@ -340,7 +340,9 @@ fn columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<Column> {
     let column = |(index, name): (usize, &str)| {
         let name = name.trim_matches(|c: char| !c.is_alphanumeric());
         let ssn = || names::is_ssn(name).then_some(Promise { kind: "ssn", strength: Strength::Strong });
-        names::promise(name).or_else(ssn).map(|promise| Column { index, promise, is_verb: names::is_verb(name) })
+        names::promise(name)
+            .or_else(ssn)
+            .map(|promise| Column { index, promise, is_verb: names::is_verb(name) })
     };
     names.enumerate().filter_map(column).collect()
 }

@@ -522,7 +522,8 @@ pub(super) fn is_code(value: &str) -> bool {
             || is_call(rest)
     });
     // `!$name`, `[1]*N`
-    let is_negated = value.strip_prefix("!$").is_some_and(|name| is_name_of_code(name.trim_end_matches([')', ';', ','])));
+    let is_negated =
+        value.strip_prefix("!$").is_some_and(|name| is_name_of_code(name.trim_end_matches([')', ';', ','])));
     let is_list = value
         .strip_prefix('[')
         .is_some_and(|list| list.trim_start_matches(|c: char| c.is_ascii_digit()).starts_with("]*"));

@@ -200,9 +200,8 @@ fn edit(around: &Script<'_>, pieces: &[Piece], is_in_group: bool, edits: &mut Ve
     let carries = is_shell
         && pieces.iter().filter(|piece| piece.kind == Kind::Word).any(|piece| {
             let inner = &script[inside(script, &piece.span)];
-            let is_target = |piece: &Piece| {
-                piece.kind == Kind::Target && around.is_file(&inner[inside(inner, &piece.span)])
-            };
+            let is_target =
+                |piece: &Piece| piece.kind == Kind::Target && around.is_file(&inner[inside(inner, &piece.span)]);
             inner.contains('>') && self::pieces(inner).iter().any(is_target)
         });
     // Which program a word belongs to.

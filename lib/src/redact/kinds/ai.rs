@@ -7,7 +7,13 @@ pub(super) const KINDS: &[Kind] = &[
         "anthropic-key",
         &["sk-ant-"],
         r"sk-ant-[A-Za-z0-9_-]{16,}",
-        &["sk-ant-api03-<_93>AA", "key=sk-ant-admin01-<_80>", "sk-ant-oat01-<_70>", "sk-ant-sid01-<_60>", "sk-ant-api03-<_93>AA-example"],
+        &[
+            "sk-ant-api03-<_93>AA",
+            "key=sk-ant-admin01-<_80>",
+            "sk-ant-oat01-<_70>",
+            "sk-ant-sid01-<_60>",
+            "sk-ant-api03-<_93>AA-example",
+        ],
         &["sk-ant-", "sk-ant-xxxxxxxxxxxxxxxxxxxxxxxx", "sk-ant-api03-your-key-here-please", "task-ant-farm"],
     ),
     Kind::token(

@@ -227,7 +227,13 @@ pub(super) const KINDS: &[Kind] = &[
         &["AQVN<_36>", "y0_<_58>"],
         &["AQVN", "y0_initial"],
     ),
-    Kind::token("yandex-key", &["t1."], r"t1\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{86}", &["t1.<_60>.<w86>"], &["t1.id", "t1.<w20>.<w20>"]),
+    Kind::token(
+        "yandex-key",
+        &["t1."],
+        r"t1\.[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{86}",
+        &["t1.<_60>.<w86>"],
+        &["t1.id", "t1.<w20>.<w20>"],
+    ),
     Kind::token(
         "oracle-auth-token",
         &["ocid1.credential"],

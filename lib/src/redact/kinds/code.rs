@@ -261,7 +261,13 @@ pub(super) const KINDS: &[Kind] = &[
         &["signkey-prod-x"],
     ),
     Kind::token("zuplo-key", &["zpka_"], r"zpka_[A-Za-z0-9]{32}_[0-9a-f]{8}", &["zpka_<h32>_<h8>"], &["zpka_x"]),
-    Kind::token("wakatime-key", &["waka_"], r"waka_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", &["waka_<h8>-<h4>-4<h3>-a<h3>-<h12>"], &["waka_time"]),
+    Kind::token(
+        "wakatime-key",
+        &["waka_"],
+        r"waka_[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+        &["waka_<h8>-<h4>-4<h3>-a<h3>-<h12>"],
+        &["waka_time"],
+    ),
     Kind::token("canva-secret", &["cnvca"], r"cnvca[A-Za-z0-9_-]{40,60}", &["cnvca<_51>"], &["cnvca"]),
     Kind::token("cursor-key", &["key_"], r"key_[0-9a-f]{64}", &["key_<h64>"], &["key_<h40>", "key_id"]),
     Kind::token(

@@ -7,7 +7,15 @@ pub(super) const KINDS: &[Kind] = &[
         "stripe-key",
         &["sk_live_", "sk_test_", "rk_live_", "rk_test_", "ek_live_", "ek_test_", "sk_prod_", "sk_org_", "sk_sbox_"],
         r"[ers]k_(?:live|test|prod|org|sbox)_[A-Za-z0-9_]{14,}",
-        &["sk_live_<w24>", "rk_live_<w99>", "sk_test_<w24>", "sk_live_51<w97>", "ek_live_<w40>", "sk_sbox_<a26>", "sk_live_<w24>_example"],
+        &[
+            "sk_live_<w24>",
+            "rk_live_<w99>",
+            "sk_test_<w24>",
+            "sk_live_51<w97>",
+            "ek_live_<w40>",
+            "sk_sbox_<a26>",
+            "sk_live_<w24>_example",
+        ],
         &["pk_live_<w24>", "sk_live_", "sk_test_xxxxxxxxxxxxxxxxxxxxxxxx"],
     )
     .random(),

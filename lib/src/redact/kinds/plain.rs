@@ -221,8 +221,15 @@ pub(super) const KINDS: &[Kind] = &[
             r#"(?:^|[\s"'`=(<])[A-Za-z0-9_.-]{1,64}:(?<secret>[^\s"'`<>\\/]{3,128})@(?:tcp|unix)\([^\s)]{1,128}\)"#,
         ),
         checks: &[Check::NoWord, Check::Inside, Check::Guessable],
-        matches: &["root:Hq7xT2mPw9@tcp(127.0.0.1:3306)/app?parseTime=true", "dsn := \"ada:tide4x@unix(/tmp/x.sock)/app\""],
-        spares: &["user:password@tcp(localhost:3306)/db", "fmt.Sprintf(\"%s:%s@tcp(%s)/%s\", user, pass)", "ada@tcp(x)"],
+        matches: &[
+            "root:Hq7xT2mPw9@tcp(127.0.0.1:3306)/app?parseTime=true",
+            "dsn := \"ada:tide4x@unix(/tmp/x.sock)/app\"",
+        ],
+        spares: &[
+            "user:password@tcp(localhost:3306)/db",
+            "fmt.Sprintf(\"%s:%s@tcp(%s)/%s\", user, pass)",
+            "ada@tcp(x)",
+        ],
     },
     Kind {
         name: "url-password",
@@ -419,7 +426,12 @@ pub(super) const KINDS: &[Kind] = &[
             r#"(?:^|[\s"'`=(]|\\n)[A-Za-z0-9_.*-]{1,128}:(?:[0-9]{4,5}|\*):[A-Za-z0-9_*.-]{1,64}:[A-Za-z0-9_*.-]{1,64}:(?<secret>[^:\s"'\\]{3,128})(?:[\s"'\\`,;)]|$)"#,
         ),
         checks: &[Check::NoWord, Check::Guessable, Check::Inside],
-        matches: &["db.local:5432:app:ada:hunter2", "db.local:6432:*:ada:tide4x", "*:*:*:ada:tide4x", "x\n*:*:*:ada:tide4x\n"],
+        matches: &[
+            "db.local:5432:app:ada:hunter2",
+            "db.local:6432:*:ada:tide4x",
+            "*:*:*:ada:tide4x",
+            "x\n*:*:*:ada:tide4x\n",
+        ],
         spares: &[
             "- \"5432:5432\"",
             "x:5432:a",
