@@ -47,7 +47,11 @@ pub(crate) enum ObjectOrText<'a, T> {
 #[derive(Debug, Clone)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
 
-/// The objects of a JSON array, or a JSON string.
+/// A prompt of 100 MB need not be in memory once more to tell what its record is.
+const LONG_TEXT_BYTES: usize = 1024 * 1024;
+
+/// The objects of a JSON array, or a JSON string. A long string with escapes is empty here, unless it starts as those do that an agent
+/// writes itself, with a tag or a bracket: nobody asks for others.
 #[derive(Debug, Clone)]
 pub(crate) enum ListOrText<'a, T> {
     List(Vec<T>),
@@ -183,6 +187,10 @@ trait Shape<'de>: Default {
     fn text(_: Cow<'de, str>) -> Self {
         Self::default()
     }
+    /// A text that is in serde_json's own buffer.
+    fn decoded(text: &str) -> Self {
+        Self::text(Cow::Owned(text.to_owned()))
+    }
     fn flag(_: bool) -> Self {
         Self::default()
     }
@@ -275,6 +283,10 @@ impl<'de, T: Deserialize<'de>> Shape<'de> for List<T> {
 impl<'de: 'a, 'a, T: Deserialize<'de>> Shape<'de> for ListOrText<'a, T> {
     fn text(text: Cow<'de, str>) -> Self {
         ListOrText::Text(text)
+    }
+    fn decoded(text: &str) -> Self {
+        let is_kept = text.len() <= LONG_TEXT_BYTES || text.trim_start().starts_with(['<', '[']);
+        ListOrText::Text(Cow::Owned(if is_kept { text.to_owned() } else { String::new() }))
     }
     fn list<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
         <List<T> as Shape>::list(seq).map(|items| ListOrText::List(items.0))
@@ -383,7 +395,7 @@ impl<'de, T: Shape<'de>> Visitor<'de> for AnyShape<T> {
         Ok(T::text(Cow::Borrowed(text)))
     }
     fn visit_str<E>(self, text: &str) -> Result<T, E> {
-        Ok(T::text(Cow::Owned(text.to_owned())))
+        Ok(T::decoded(text))
     }
     fn visit_bool<E>(self, flag: bool) -> Result<T, E> {
         Ok(T::flag(flag))
@@ -433,4 +445,21 @@ deserialize_any_shape! {
     ['de, T: Deserialize<'de>] List<T>;
     ['de: 'a, 'a, T: Deserialize<'de> + Default] ObjectOrText<'a, T>;
     ['de: 'a, 'a, T: Deserialize<'de>] ListOrText<'a, T>;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_prompt_nothing_is_kept_unless_an_agent_wrote_it() {
+        let read = |start: &str, length: usize| {
+            let json = serde_json::to_string(&format!("{start}\n{}", "a".repeat(length))).unwrap();
+            let read: ListOrText<'_, Flag> = serde_json::from_str(&json).unwrap();
+            read.text().map(str::len)
+        };
+        assert_eq!(read("hello", 10), Some(16));
+        assert_eq!(read("hello", LONG_TEXT_BYTES), Some(0));
+        assert_eq!(read("<command-message>", LONG_TEXT_BYTES), Some(LONG_TEXT_BYTES + 18));
+    }
 }

@@ -117,7 +117,8 @@ fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigne
     let is_verb = names::is_verb(&text[name]);
     // "pass force_zip64 to use it"
     let is_argument = form == Form::Prose && is_verb && value.contains('_');
-    (!is_code && !(is_number && is_verb) && !is_argument).then_some(found)
+    let is_count = is_number && is_verb;
+    (!is_code && !is_count && !is_argument).then_some(found)
 }
 
 /// `CHANGE_PASSWORD = "CHANGE_PASSWORD"`
@@ -512,7 +513,7 @@ pub(super) fn open_trail(text: &str) -> Option<usize> {
             STARTS.iter().any(starts) || follows_number && has_nine_digits(words[*at])
         });
         let start = words[*at].as_ptr() as usize - text.as_ptr() as usize;
-        leads && after.len() <= MAX_WORDS && after.iter().all(|word| is_plain(word)) && may_be_value(text, start)
+        leads && after.len() <= MAX_WORDS && after.iter().all(is_plain) && may_be_value(text, start)
     };
     let at = (0..words.len()).find(is_open)?;
     Some(words[at].as_ptr() as usize - text.as_ptr() as usize)

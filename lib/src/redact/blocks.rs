@@ -69,7 +69,7 @@ pub(super) fn at(text: &str, start: usize) -> Option<Block> {
         Head::Other => return None,
     };
     // The next key ends this one. Where keys begin again and again, nothing is read twice.
-    let next = memchr::memmem::find(rest[body..].as_bytes(), FRAMES[0].0.as_bytes());
+    let next = memchr::memmem::find(&rest.as_bytes()[body..], FRAMES[0].0.as_bytes());
     let lines = &rest[body..next.map_or(rest.len(), |next| body + next)];
     let walked = walk(lines, &text[line_start(text, start)..start]);
     let is_open = !walked.is_closed && is_cut && next.is_none() && walked.stopped_in_last_line;

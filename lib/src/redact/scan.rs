@@ -420,7 +420,7 @@ fn without_full_stop(text: &str, span: Range<usize>) -> Range<usize> {
 /// A token without a word that was joined to its end, if it is one without it: `….example.com` is a host, `your-key-here` none.
 fn before_stand_in(regex: &Regex, text: &str, keyword: &str, span: Range<usize>) -> Range<usize> {
     let token = &text[span.clone()];
-    let shorter = values::stand_in_behind(token).and_then(|end| regex.find(token[..end].as_bytes()));
+    let shorter = values::stand_in_behind(token).and_then(|end| regex.find(&token.as_bytes()[..end]));
     let is_token = |end: usize| token.get(keyword.len()..end).is_some_and(values::is_random_body);
     match shorter.map(|found| found.end()).filter(|end| is_token(*end)) {
         Some(end) => span.start..span.start + end,
