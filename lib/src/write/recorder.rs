@@ -211,18 +211,26 @@ impl Recorder {
 
     /// Continues from an earlier record, which becomes the parent of the next one; what came after it stays as a branch.
     pub fn rewind(&mut self, to: &RecordId, reason: Option<String>) -> Result<Entry> {
-        self.go_back(to, Body::Rewind(Rewind { from: None, reason }))
+        let was_settled = self.is_settled();
+        let entry = self.go_back(to, Body::Rewind(Rewind { from: None, reason }))?;
+        self.stay_settled(was_settled);
+        Ok(entry)
     }
 
     /// Continues from the start of the session, before its first prompt: the next record begins another conversation in the same
     /// file. Fails if the format has one beginning only: see [`crate::dialect::Writer::can_restart`].
     pub fn rewind_to_start(&mut self, reason: Option<String>) -> Result<Entry> {
-        self.go_to_start(|from| Body::Rewind(Rewind { from, reason }))
+        let was_settled = self.is_settled();
+        let entry = self.go_to_start(|from| Body::Rewind(Rewind { from, reason }))?;
+        self.stay_settled(was_settled);
+        Ok(entry)
     }
 
     /// Records that files were restored, and continues from the start of the session, as [`Recorder::rewind_to_start`] does.
     pub fn restore_to_start(&mut self, restore: Restore) -> Result<Entry> {
-        self.go_to_start(|from| Body::Restore(Restore { from, ..restore }))
+        let entry = self.go_to_start(|from| Body::Restore(Restore { from, ..restore }))?;
+        self.settle_turn();
+        Ok(entry)
     }
 
     fn go_to_start(&mut self, body: impl FnOnce(Option<RecordId>) -> Body) -> Result<Entry> {
@@ -293,7 +301,7 @@ impl Recorder {
         let stores_display = self.log.as_ref().is_none_or(|log| log.place.writing.stores_display);
         let body = if stores_display { body } else { body.without_display() };
         let body = self.checked(body)?;
-        let kind = body.kind();
+        let (kind, was_settled) = (body.kind(), self.is_settled());
         let entry = self.enter(|recorder, entry| {
             recorder.end_answer()?;
             if kind == Kind::User {
@@ -304,8 +312,10 @@ impl Recorder {
             }
             recorder.record_body(body, entry)
         })?;
-        if matches!(kind, Kind::Assistant | Kind::Restore) {
-            self.settle_turn();
+        match kind {
+            Kind::Assistant | Kind::Restore => self.settle_turn(),
+            Kind::User | Kind::ToolResult => {}
+            _ => self.stay_settled(was_settled),
         }
         Ok(entry)
     }

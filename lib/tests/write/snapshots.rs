@@ -7,9 +7,10 @@ use std::path::Path;
 use crate::support::random::{Random, seed};
 use crate::support::{cases, native};
 use scrollback::dialect;
-use scrollback::model::{After, Before, Body, FileState, Host, Kind, Restore, Snapshot};
+use scrollback::model::{After, Before, Body, Compaction, FileState, Host, Kind, Restore, Snapshot};
 use scrollback::session::blob;
 use scrollback::write::{Entry, NewSession, Recorder, Store, Warning};
+use scrollback::{Part, ToolPart, ToolState};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
@@ -373,6 +374,7 @@ fn a_watched_project_is_recorded_at_the_end_of_each_turn() {
         assert_eq!(all.len(), snapshots);
         all.last().map_or_else(Vec::new, |last| last.files.iter().map(|file| file.path.clone()).collect())
     };
+    recorder.user("Change the notes.").unwrap();
     // The next prompt ends a turn without an answer.
     place.write("notes.md", "ebb!");
     for path in ["target/big", "x.log", ".git/HEAD", "sub/.git/HEAD", ".sage/settings"] {
@@ -396,6 +398,71 @@ fn a_watched_project_is_recorded_at_the_end_of_each_turn() {
     assert_eq!(place.content(&files["notes.md"].before).unwrap(), b"my own words");
     recorder.close().unwrap();
     assert_eq!(changed(&recorder, 3), ["notes.md"]);
+}
+
+/// What a person does between two turns, to a recorder that has just written an answer.
+type Between = fn(&Place, Recorder) -> Recorder;
+
+#[test]
+fn what_somebody_changes_between_turns_is_never_the_turns() {
+    fn call(recorder: &mut Recorder, id: &str) -> ToolPart {
+        let call = ToolPart::dynamic("write_file", id, ToolState::called(json!({})));
+        recorder.assistant(vec![Part::from(call.clone())]).unwrap();
+        call
+    }
+    let same: Between = |_, recorder| recorder;
+    let resumed: Between = |place, mut recorder| {
+        recorder.close().unwrap();
+        let mut recorder = place.store.resume(recorder.session().unwrap().as_str()).unwrap();
+        recorder.watch(".").unwrap();
+        recorder
+    };
+    let summarised: Between = |_, mut recorder| {
+        recorder
+            .compaction(Compaction { summary: Some("Files were changed.".to_owned()), ..Compaction::default() })
+            .unwrap();
+        recorder
+    };
+    let rewound: Between = |_, mut recorder| {
+        let head = recorder.head().cloned().unwrap();
+        recorder.user("Not this.").unwrap();
+        recorder.assistant("Done.").unwrap();
+        recorder.rewind(&head, None).unwrap();
+        recorder
+    };
+    let interrupted: Between = |_, mut recorder| {
+        recorder.user("Go on.").unwrap();
+        call(&mut recorder, "interrupted");
+        recorder.user("Stop.").unwrap();
+        recorder.assistant("I stop.").unwrap();
+        recorder
+    };
+    let steps = [same, resumed, summarised, rewound, interrupted];
+    for (number, (first, second)) in steps.iter().flat_map(|one| steps.iter().map(move |two| (one, two))).enumerate() {
+        let place = Place::new();
+        place.write("agent.txt", "zero");
+        place.write("mine.txt", "zero");
+        let mut recorder = place.begin();
+        recorder.watch(".").unwrap();
+        for (turn, between) in [first, second].into_iter().enumerate() {
+            recorder.user("Change a file.").unwrap();
+            let call = call(&mut recorder, &format!("c{turn}"));
+            place.write("agent.txt", &format!("turn {turn}"));
+            recorder.tool_result(&call, Ok(json!("done"))).unwrap();
+            recorder.assistant("Done.").unwrap();
+            recorder = between(&place, recorder);
+            place.write("mine.txt", &format!("my own words {turn}"));
+        }
+        recorder.user("Thanks.").unwrap();
+        recorder.assistant("You are welcome.").unwrap();
+        recorder.close().unwrap();
+        let told: Vec<Vec<String>> = place.snapshots(&recorder).into_iter().map(|one| paths(&one)).collect();
+        assert_eq!(told, [["agent.txt"], ["agent.txt"]], "case {number}");
+    }
+}
+
+fn paths(snapshot: &Snapshot) -> Vec<String> {
+    snapshot.files.iter().map(|file| file.path.clone()).collect()
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 
 use super::log::{MASKED_START_BYTES, Moved, Place};
@@ -27,6 +27,8 @@ pub(crate) struct Cursor {
     pub(crate) chain: Chain,
     /// The names of called tools, by call.
     pub(crate) calls: HashMap<String, String>,
+    /// The calls of this turn that have no result yet. One that a person interrupted never gets one, so the next prompt ends it.
+    pub(crate) running_calls: HashSet<String>,
     pub(crate) todos: Option<Vec<Todo>>,
     pub(crate) thinking: Option<Thinking>,
     /// The newest time.
@@ -97,6 +99,7 @@ impl Cursor {
         Cursor {
             chain: Chain::default(),
             calls: HashMap::new(),
+            running_calls: HashSet::new(),
             todos: None,
             thinking: None,
             at: None,
@@ -126,6 +129,7 @@ impl Cursor {
         cursor.chain.parent = Some(ParentRecord::of(head)?);
         cursor.chain.starts_branch = session.head() != Some(head);
         cursor.chain.is_sidechain = head.is_sidechain();
+        cursor.running_calls = running_calls(&branch.records)?;
         for record in branch.records.iter().rev().take(CALL_SEARCH_RECORDS) {
             if record.kind() == Kind::Assistant {
                 let body = record.body()?;
@@ -150,6 +154,7 @@ impl Cursor {
     /// Moves to another record of the same session, with the state there.
     pub(crate) fn move_to(&mut self, there: Cursor) {
         (self.calls, self.todos, self.thinking) = (there.calls, there.todos, there.thinking);
+        self.running_calls = there.running_calls;
         self.chain.last_answer = there.chain.last_answer;
         (self.tally.usage, self.costed) = (there.tally.usage, there.costed);
     }
@@ -157,6 +162,7 @@ impl Cursor {
     /// The state before the first record.
     pub(crate) fn move_to_start(&mut self) {
         self.calls.clear();
+        self.running_calls.clear();
         (self.todos, self.thinking, self.chain.last_answer) = (None, None, None);
     }
 
@@ -223,16 +229,20 @@ impl Cursor {
     fn learn(&mut self, id: &RecordId, body: &Body) {
         match body {
             Body::User(content) => {
+                self.running_calls.clear();
                 self.prompt(content);
                 self.content(id, content);
             }
             Body::Assistant(content) => {
                 self.expect_results(content);
+                self.running_calls.extend(content.open_calls().map(|(id, _)| id.to_owned()));
                 self.tally.model = content.model.clone().or(self.tally.model.take());
                 self.content(id, content);
             }
             Body::ToolResult(content) => {
                 content.results.iter().for_each(|result| _ = self.calls.remove(&result.call_id));
+                let ended = content.results.iter().filter(|result| !result.preliminary);
+                ended.for_each(|result| _ = self.running_calls.remove(&result.call_id));
                 self.content(id, content);
             }
             Body::Attachment(content) | Body::System(content) => self.content(id, content),
@@ -288,4 +298,26 @@ impl Cursor {
         }
         Ok(())
     }
+}
+
+/// The calls of the last turn of a branch that have no result.
+fn running_calls(branch: &[RecordRef<'_>]) -> Result<HashSet<String>> {
+    let (mut running, mut ended) = (HashSet::new(), HashSet::new());
+    let turn = branch.iter().rev().take_while(|record| record.kind() != Kind::User);
+    for record in turn.take(CALL_SEARCH_RECORDS) {
+        match record.body()? {
+            Body::ToolResult(content) => {
+                ended.extend(
+                    content.results.into_iter().filter(|result| !result.preliminary).map(|result| result.call_id),
+                );
+            }
+            // An id that is used again belongs to the newer call.
+            Body::Assistant(content) => {
+                let calls = content.open_calls().filter(|(id, _)| !ended.contains(*id));
+                running.extend(calls.map(|(id, _)| id.to_owned()));
+            }
+            _ => {}
+        }
+    }
+    Ok(running)
 }

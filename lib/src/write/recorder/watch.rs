@@ -93,7 +93,7 @@ impl Recorder {
     /// each turn and by [`Recorder::after_tool`], whichever program changed it: shells, formatters, the agent itself.
     ///
     /// A turn ends with an answer without tool calls, with the next prompt, or with [`Recorder::close`]. What somebody changes
-    /// between such an answer and the next prompt is not the turn's, and is not recorded.
+    /// between such an answer and the next prompt is not the turn's, and is not recorded; so it is in a session that is continued.
     ///
     /// Files that `.gitignore` excludes, `.git` and `.sage` folders and scrollback's own store are not watched; links are not
     /// followed. This reads and copies every file once, so that what it was before its first change is known.
@@ -119,6 +119,8 @@ impl Recorder {
             log.warning(Warning::PartlyWatched);
         }
         watch.advance(scan);
+        // If this begins between two turns, what changes until the next prompt is no turn's.
+        watch.settled_at = log.settled_head();
         self.files.watch = Some(watch);
         Ok(watched)
     }
@@ -140,17 +142,23 @@ impl Recorder {
         let Some(log) = self.log.as_ref().filter(|_| self.files.watch.is_some() && self.answer.is_none()) else {
             return;
         };
-        let kind = log.cursor.chain.parent.as_ref().map(|head| head.kind);
-        let settled = match kind {
-            _ if log.is_in_doubt() => return,
-            Some(Kind::Restore) => self.accept_changes(),
-            Some(Kind::Assistant) if log.cursor.calls.is_empty() => self.write_changes(Vec::new()),
-            _ => return,
-        };
+        let is_restore = log.cursor.chain.parent.as_ref().is_some_and(|head| head.kind == Kind::Restore);
+        if log.is_in_doubt() || log.settled_head().is_none() {
+            return;
+        }
+        let settled = if is_restore { self.accept_changes() } else { self.write_changes(Vec::new()) };
         let (Some(log), Some(watch)) = (&mut self.log, &mut self.files.watch) else { return };
         match settled {
-            Ok(()) => watch.settled_at = log.cursor.chain.parent.as_ref().map(|head| head.id.clone()),
+            Ok(()) => watch.settled_at = log.settled_head(),
             Err(_) => log.warning(Warning::NotCopied),
+        }
+    }
+
+    /// After a record between two turns, such as a summary or a rewind: the turn stays over if it was.
+    pub(super) fn stay_settled(&mut self, was_settled: bool) {
+        let head = self.head().cloned();
+        if let Some(watch) = self.files.watch.as_mut().filter(|_| was_settled) {
+            watch.settled_at = head;
         }
     }
 
@@ -164,9 +172,21 @@ impl Recorder {
     }
 
     /// Whether the turn is over and what it changed is recorded.
-    fn is_settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         let settled_at = self.files.watch.as_ref().and_then(|watch| watch.settled_at.as_ref());
         settled_at.is_some() && settled_at == self.head()
+    }
+}
+
+impl Log {
+    /// The head, if no turn is under way there: after a restore, and where no prompt waits for its answer and no call for its result.
+    fn settled_head(&self) -> Option<RecordId> {
+        let is_over = |kind| match kind {
+            Kind::Restore => true,
+            Kind::User | Kind::ToolResult => false,
+            _ => self.cursor.running_calls.is_empty(),
+        };
+        self.cursor.chain.parent.as_ref().filter(|head| is_over(head.kind)).map(|head| head.id.clone())
     }
 }
 
