@@ -694,6 +694,36 @@ fn a_snapshot_says_what_is_not_watched_and_why() {
     assert_eq!(before, Before::Failed(Some("larger than 16 MiB".to_owned())));
 }
 
+/// What a link leads to is not of the project: neither made nor changed there, wherever a path through the link is named.
+#[cfg(unix)]
+#[test]
+fn a_path_behind_a_link_that_the_tool_made_was_not_touched() {
+    for (target, was_folder) in [("file", false), ("folder", false), ("folder", true), ("nowhere", false)] {
+        let place = Place::new();
+        let outside = place.folder.path().join("outside");
+        fs::create_dir_all(outside.join("folder")).unwrap();
+        fs::write(outside.join("file"), "theirs").unwrap();
+        fs::write(outside.join("folder/x"), "theirs").unwrap();
+        place.write("b", "one");
+        if was_folder {
+            place.write("d/x", "ours");
+        }
+        let mut recorder = place.begin();
+        recorder.before_tool(&["b", "d", "d/x"]).unwrap();
+        place.write("b", "two");
+        if was_folder {
+            fs::remove_dir_all(place.project().join("d")).unwrap();
+        }
+        std::os::unix::fs::symlink(outside.join(target), place.project().join("d")).unwrap();
+        recorder.after_tool().unwrap();
+        let files = place.last_files(&recorder);
+        let failed = files.values().filter(|file| matches!(file.before, Before::Failed(_))).count();
+        let expected: &[&str] = if was_folder { &["b", "d", "d/x"] } else { &["b", "d"] };
+        assert_eq!((files.keys().map(String::as_str).collect::<Vec<_>>(), failed), (expected.to_vec(), 0), "{target}");
+        assert!(!was_folder || files["d/x"].after == After::Absent);
+    }
+}
+
 #[test]
 fn of_a_folder_that_is_named_everything_comes_back() {
     let place = Place::new();

@@ -183,6 +183,12 @@ pub(super) fn is_missing(place: &Path) -> bool {
     has_folder && fs::symlink_metadata(place).is_err_and(|error| is_absent(&error))
 }
 
+/// Whether nothing of the project is at a place that was in it: it is not there, or a folder above it has become a link.
+pub(super) fn is_gone(place: &Path) -> bool {
+    let is_behind_link = place.parent().is_some_and(|folder| Real.resolve(folder) != folder);
+    is_behind_link || fs::symlink_metadata(place).is_err_and(|error| is_absent(&error))
+}
+
 /// Why, for a reason that stands beside the path.
 fn without_path(error: &Error) -> String {
     match error {

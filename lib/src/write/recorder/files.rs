@@ -53,10 +53,15 @@ struct Inside {
     folders: BTreeSet<PathBuf>,
 }
 
+/// Whether a folder is there; a link to one is none.
+fn is_folder(place: &Path) -> bool {
+    place.symlink_metadata().is_ok_and(|there| there.is_dir())
+}
+
 impl Inside {
     /// Looks below a folder, without following links; `None` if it is none, or has too much in it.
     fn of(place: &Path) -> Option<Inside> {
-        if !place.symlink_metadata().is_ok_and(|there| there.is_dir()) {
+        if !is_folder(place) {
             return None;
         }
         let mut inside = Inside { files: Vec::new(), folders: BTreeSet::new() };
@@ -265,10 +270,13 @@ impl Files {
         let became_folders = named.iter().filter_map(|(named, _)| named.place.clone().ok());
         let became_folders = became_folders.map(|place| NamedFolder { place, folders: BTreeSet::new() });
         for folder in self.folders.iter().cloned().chain(became_folders).collect::<Vec<_>>() {
+            if file_now::is_gone(&folder.place) {
+                continue;
+            }
             // One that has grown beyond the limit may have files that nobody named.
             let now = match Inside::of(&folder.place) {
                 Some(now) => now,
-                None if folder.place.is_dir() => continue,
+                None if is_folder(&folder.place) => continue,
                 None => Inside { files: vec![folder.place], folders: BTreeSet::new() },
             };
             let made = now.files.iter().map(|file| file_now::locate(project, file));
@@ -300,8 +308,11 @@ impl Files {
                 }
                 (before, Err(_)) => file_now::change(&named.path, before, &nobody_looked),
                 (before, Ok(place)) => {
-                    // Nothing is written.
-                    let after = file_now::look(place, &Look::Hash).unwrap_or(FileNow::Absent);
+                    let after = match file_now::is_gone(place) {
+                        true => FileNow::Absent,
+                        // Nothing is written.
+                        false => file_now::look(place, &Look::Hash).unwrap_or(FileNow::Absent),
+                    };
                     file_now::change(&named.path, before, &after)
                 }
             }
