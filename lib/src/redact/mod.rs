@@ -532,5 +532,11 @@ impl fmt::Debug for Redactor {
     }
 }
 
+/// The placeholders in a text: what they stand for is not in it.
+pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    let marks = memmem::find_iter(text.as_bytes(), b"[REDACTED");
+    marks.filter_map(|start| text.get(start..scan::placeholder_end(text, start)?))
+}
+
 #[cfg(test)]
 mod tests;

@@ -41,6 +41,11 @@ impl FileCopy {
         FileCopy::new(Kept::Bytes(bytes.into()), None)
     }
 
+    /// A text of a record, which has this hash.
+    pub(crate) fn text(text: &str, sha256: Option<&str>) -> FileCopy {
+        FileCopy::new(Kept::Bytes(text.as_bytes().into()), sha256)
+    }
+
     /// A blob in a folder of blobs.
     pub(crate) fn blob(folder: &Path, id: &str, sha256: Option<&str>) -> FileCopy {
         FileCopy::new(Kept::Blob { folder: folder.to_path_buf(), id: id.to_owned() }, sha256)
@@ -63,6 +68,19 @@ impl FileCopy {
     /// The content's SHA-256, if it was recorded.
     pub(crate) fn sha256(&self) -> Option<&str> {
         self.sha256.as_deref()
+    }
+
+    /// The name of the file that it is in, if it is one of the file history.
+    pub(crate) fn file_name(&self) -> Option<&str> {
+        if let Kept::File(path) = &*self.kept { path.file_name()?.to_str() } else { None }
+    }
+
+    /// The content, if nothing but the records tells of it: they may be masked.
+    pub(crate) fn unproven_bytes(&self) -> Option<&[u8]> {
+        match &*self.kept {
+            Kept::Bytes(bytes) if self.sha256.is_none() => Some(bytes),
+            Kept::Bytes(_) | Kept::File(_) | Kept::Blob { .. } => None,
+        }
     }
 
     /// Opens the content. Whether it is the recorded one is not checked.

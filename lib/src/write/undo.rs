@@ -254,21 +254,26 @@ impl<'s> Undo<'s> {
 
     /// The first records of the turns that changed files and are not undone, the newest first.
     fn changing_turns(&self) -> Result<Vec<RecordRef<'s>>> {
-        let changed: BTreeSet<usize> = self.history.paths.values().flat_map(PathHistory::changed_by_session).collect();
-        let (undone, mut end) = (self.undone(), usize::MAX);
+        let changes = self.history.paths.values().flat_map(PathHistory::changed_by_session);
+        let changed: BTreeSet<usize> = changes.map(|(place, _)| place).collect();
+        let (undone, mut end) = (self.undone()?, usize::MAX);
         // Files have one timeline: a turn of another branch may have changed them, too.
         let mut turns = self.prompts_of(|_, _| true)?;
         turns.retain(|prompt| {
             let turn = prompt.order()..std::mem::replace(&mut end, prompt.order());
-            changed.range(turn).next().is_some() && !is_undone(&undone, *prompt)
+            changed.range(turn).next().is_some() && !undone.has_files_of(*prompt)
         });
         Ok(turns)
     }
 
     /// The first record of the turn that is undone next.
-    fn last_turn(&self, scope: Scope, undone: &BTreeMap<Moment, Moment>) -> Result<Option<RecordRef<'s>>> {
-        let prompts = self.prompts()?;
-        let last = prompts.iter().copied().find(|prompt| !is_undone(undone, *prompt));
+    fn last_turn(&self, scope: Scope) -> Result<Option<RecordRef<'s>>> {
+        let (prompts, undone) = (self.prompts()?, self.undone()?);
+        let is_undone = |prompt| match scope {
+            Scope::Conversation => undone.has_conversation_of(prompt),
+            Scope::FilesOnly => undone.has_files_of(prompt),
+        };
+        let last = prompts.iter().copied().find(|prompt| !is_undone(*prompt));
         let is_first_undo = prompts.first().map(|prompt| prompt.order()) == last.map(RecordRef::order);
         if scope == Scope::Conversation || is_first_undo {
             return Ok(last);
@@ -286,7 +291,6 @@ impl<'s> Undo<'s> {
             redone_by: None,
             head: record.parent(),
         };
-        let undone = self.undone();
         Ok(match goal {
             Goal::Before(id) => Some(before(self.history.standing(self.session.find(id)?))),
             Goal::After(id) => {
@@ -296,7 +300,7 @@ impl<'s> Undo<'s> {
             }
             // What is undone already is not undone again.
             Goal::LastTurn => self
-                .last_turn(scope, &undone)?
+                .last_turn(scope)?
                 .map(|prompt| Target { redone_by: self.redo_of(prompt).cloned(), ..before(prompt) }),
             Goal::Redo => self.newest_restore().map(|event| Target {
                 record: event.restore.target.as_ref().and_then(|id| self.session.record(id)),
@@ -310,10 +314,10 @@ impl<'s> Undo<'s> {
 
     /// What is undone now: the moment that files went back to, and the restore that did it. The newest restore decides, and what
     /// was before its target is as it was there: the newest restore before that decides, and so on.
-    fn undone(&self) -> BTreeMap<Moment, Moment> {
+    fn undone(&self) -> Result<Undone<'_>> {
         let restores = &self.history.restores;
         let moments: HashMap<&str, Moment> = restores.iter().map(|event| (event.name(), event.moment)).collect();
-        let (mut undone, mut until) = (BTreeMap::new(), None);
+        let (mut undone, mut until) = (Undone::default(), None);
         for event in restores.iter().rev() {
             if until.is_some_and(|until| event.moment >= until) {
                 continue;
@@ -327,10 +331,18 @@ impl<'s> Undo<'s> {
             };
             let target = self.history.standing(target);
             let target = if event.restore.after_target { Moment::after(target) } else { Moment::before(target) };
-            undone.insert(target, event.moment);
+            undone.restores.insert(target, event);
             until = Some(target);
         }
-        undone
+        if !undone.restores.is_empty() {
+            undone.prompts = self.prompts_of(|_, _| true)?.into_iter().map(RecordRef::order).collect();
+            for (place, record) in self.history.paths.values().flat_map(PathHistory::changed_by_session) {
+                let told_at = self.session.record(record).map_or(place, RecordRef::order);
+                let newest = undone.changes.entry(place).or_default();
+                *newest = told_at.max(*newest);
+            }
+        }
+        Ok(undone)
     }
 
     /// The prompts of the branch that the conversation is on, the newest first.
@@ -387,8 +399,36 @@ impl<'s> Undo<'s> {
     }
 }
 
-/// Whether the changes of a turn are undone.
-fn is_undone(undone: &BTreeMap<Moment, Moment>, prompt: RecordRef<'_>) -> bool {
-    let prompt = Moment::before(prompt);
-    undone.range(..=prompt).next_back().is_some_and(|(_, restored_at)| prompt <= *restored_at)
+/// What is undone now.
+#[derive(Default)]
+struct Undone<'u> {
+    /// What restored files, by the moment that they went back to.
+    restores: BTreeMap<Moment, &'u RestoreEvent>,
+    /// The places of all prompts.
+    prompts: BTreeSet<usize>,
+    /// The places at which the agent changed files, each with that of the newest record that tells of it.
+    changes: BTreeMap<usize, usize>,
+}
+
+impl Undone<'_> {
+    /// Whether the changes of a turn are undone: all of them, if it went on after the restore.
+    fn has_files_of(&self, prompt: RecordRef<'_>) -> bool {
+        let end = self.prompts.range(prompt.order() + 1..).next().copied().unwrap_or(usize::MAX);
+        let went_on =
+            |restored_at: usize| self.changes.range(prompt.order()..end).any(|(_, told_at)| *told_at > restored_at);
+        self.restore_of(prompt).is_some_and(|event| !went_on(event.moment.order()))
+    }
+
+    /// Whether a turn of the branch that the conversation is on is undone. If the restore had taken the conversation back, it went
+    /// on there since.
+    fn has_conversation_of(&self, prompt: RecordRef<'_>) -> bool {
+        self.has_files_of(prompt) && self.restore_of(prompt).is_some_and(|event| event.restore.from.is_none())
+    }
+
+    /// The restore that took back a turn as far as it was then.
+    fn restore_of(&self, prompt: RecordRef<'_>) -> Option<&RestoreEvent> {
+        let prompt = Moment::before(prompt);
+        let (_, event) = self.restores.range(..=prompt).next_back()?;
+        Some(*event).filter(|event| prompt <= event.moment)
+    }
 }

@@ -87,11 +87,7 @@ fn read_file(path: String, mut extra: Fields, mut copy: Fields) -> FileState {
     } else if let Some(failed) = file_backups::take_failure(&mut extra) {
         failed
     } else if let Some(name) = take_text(&mut copy, "backupPath") {
-        let hash = take_text(&mut copy, "originalHash");
-        match name.strip_prefix(BLOB) {
-            Some(id) => Before::Blob { id: id.to_owned(), hash },
-            None => Before::Backup { name, hash },
-        }
+        copied(name, take_text(&mut copy, "originalHash"))
     } else if is(["created", "absent"]) {
         Before::Absent
     } else {
@@ -113,6 +109,24 @@ fn read_file(path: String, mut extra: Fields, mut copy: Fields) -> FileState {
         extra.insert(FILE_BACKUP.to_owned(), copy.into());
     }
     FileState { path, before, after, mode, mode_after, symlink, extra }
+}
+
+impl FileState {
+    /// What is recorded of the original beside its text: the copy, and the SHA-256.
+    pub(crate) fn beside_text(&self) -> (Option<Before>, Option<String>) {
+        let Some(Value::Object(copy)) = self.extra.get(FILE_BACKUP) else { return (None, None) };
+        let text = |key: &str| copy.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+        let hash = text("originalHash");
+        (text("backupPath").map(|name| copied(name, hash.clone())), hash)
+    }
+}
+
+/// What a recorded path of a copy names.
+fn copied(name: String, hash: Option<String>) -> Before {
+    match name.strip_prefix(BLOB) {
+        Some(id) => Before::Blob { id: id.to_owned(), hash },
+        None => Before::Backup { name, hash },
+    }
 }
 
 /// The file's entries in `trackedFiles` and in `fileBackups`.

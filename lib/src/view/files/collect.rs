@@ -12,6 +12,7 @@ use super::path_history::{Fact, Moment, PathHistory, Phase, What};
 use super::version::{FileContent, FileVersion, KnownVersion, Unknown};
 use super::{FileHistory, FolderChange, JournalEntry, Refused, RestoreEvent};
 use crate::model::error::{Error, Result, without_number};
+use crate::model::hash::sha256;
 use crate::model::message::{Part, ToolState};
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{
@@ -54,6 +55,7 @@ pub(super) fn history(
         prompts: HashMap::new(),
         snapshotted: HashSet::new(),
         copies: HashMap::new(),
+        shared_copies: HashSet::new(),
         old_restores: Vec::new(),
     };
     for record in session.records() {
@@ -110,8 +112,10 @@ struct Collector<'a> {
     prompts: HashMap<String, usize>,
     /// Files that are known from snapshots with the state after each change.
     snapshotted: HashSet<Named>,
-    /// The file that a copy without a hash belongs to.
+    /// The file that names a copy first.
     copies: HashMap<String, Named>,
+    /// Copies that several files name: nobody knows whose content they have.
+    shared_copies: HashSet<String>,
     /// Restores that do not say what they restored: it follows from the target.
     old_restores: Vec<(Fact, ProjectPath, Moment)>,
 }
@@ -277,11 +281,21 @@ impl Collector<'_> {
         let copied = |copy| Ok(FileVersion::File { content: FileContent::Copy(copy), mode: file.mode });
         match &file.before {
             Before::Absent => Ok(FileVersion::Absent),
-            Before::Inline(text) => copied(FileCopy::bytes(text.as_bytes())),
+            Before::Inline(text) => match file.beside_text() {
+                // The text was masked or changed since: only what has the recorded hash is what was there.
+                (kept, Some(hash)) if hash != sha256(text.as_bytes()) => match kept {
+                    Some(kept) => self.before(path, &FileState { before: kept, ..file.clone() }),
+                    None => Err(Unknown::Failed("the text that was kept of it is not the recorded one".to_owned())),
+                },
+                (_, hash) => copied(FileCopy::text(text, hash.as_deref())),
+            },
             Before::Backup { name, hash } => {
                 let owner = self.copies.entry(copy_name(name).to_owned()).or_insert_with(|| path.clone());
-                if owner != path && hash.is_none() {
-                    return Err(Unknown::Failed("two files share one copy".to_owned()));
+                if owner != path {
+                    self.shared_copies.insert(copy_name(name).to_owned());
+                    if hash.is_none() {
+                        return Err(Unknown::two_files());
+                    }
                 }
                 let copy = self.backups.named(name, hash.as_deref());
                 let unknown = |error| match error {
@@ -399,6 +413,11 @@ impl Collector<'_> {
     }
 
     fn finish(mut self) -> Result<FileHistory> {
+        for copy in std::mem::take(&mut self.shared_copies) {
+            if let Some(owner) = self.copies.get(&copy).cloned() {
+                self.file(&owner).doubt_shared_copy(&copy);
+            }
+        }
         for call in std::mem::take(&mut self.calls) {
             if call.end != End::Failed {
                 edit::of_call(&call.input, call.note.as_ref()).into_iter().for_each(|edit| self.edit(&call, edit));

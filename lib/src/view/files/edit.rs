@@ -57,6 +57,13 @@ impl Edit {
         self.0.iter().find(is_whole).and_then(|way| way.apply(None))
     }
 
+    /// Whether an edit that writes the whole content also has the difference from this one: then this was there.
+    pub(crate) fn is_difference_of(&self, content: &[u8]) -> bool {
+        let written = self.apply_to_unknown();
+        let differences = self.0.iter().filter(|way| matches!(way, Way::Replace(_) | Way::Patch { .. }));
+        differences.into_iter().any(|way| way.apply(Some(content)) == written)
+    }
+
     /// The content before the edit, if exactly one leads to this one.
     pub(crate) fn unapply(&self, content: Option<&[u8]>) -> Option<Vec<u8>> {
         self.0.iter().find_map(|way| way.unapply(content?))

@@ -45,6 +45,11 @@ impl Moment {
         Moment::of_journal(record.order(), 0, Phase::Before)
     }
 
+    /// The place of its message in the file.
+    pub(crate) fn order(self) -> usize {
+        self.message
+    }
+
     /// Before everything.
     pub(crate) fn start() -> Moment {
         Moment::at(0, Phase::Before)
@@ -277,6 +282,41 @@ impl PathHistory {
         open_gap.or(gap).map(Between::Unknown)
     }
 
+    /// Whether something proves that [`PathHistory::before`] is what was there: a statement of that moment, or the next one, if it
+    /// follows from that content. A change that leads to the same from any content proves nothing; where there is none, the disk
+    /// is the proof.
+    pub(crate) fn is_proved_at(&self, moment: Moment) -> bool {
+        let at = self.facts.partition_point(|fact| fact.moment < moment);
+        if matches!(self.facts.get(at).map(|fact| &fact.what), Some(What::Was(Ok(_)))) {
+            return true;
+        }
+        let follows = |open| {
+            let mut state = self.state_after(at, open);
+            for fact in &self.facts[at..] {
+                match (&fact.what, &state) {
+                    (What::Was(Ok(stated)), Ok(state)) => return same(stated, state),
+                    (What::Was(Ok(_)), Err(_)) => return false,
+                    (What::Was(Err(_)), _) => continue,
+                    // A restore found what the session had left.
+                    (What::Changed, _) => return fact.is_restore,
+                    (What::Edited { edit, .. }, state) if edit.apply_to_unknown().is_some() => {
+                        let bytes = state.as_ref().ok().and_then(FileVersion::copy);
+                        let bytes = bytes.and_then(|copy| copy.read(REBUILD_LIMIT_BYTES).ok());
+                        return bytes.is_some_and(|bytes| edit.is_difference_of(&bytes));
+                    }
+                    (What::Edited { .. }, _) => {}
+                }
+                state = fact.after(state, open);
+            }
+            true
+        };
+        follows(OpenCalls::Happened) || (self.has_open_calls() && follows(OpenCalls::DidNot))
+    }
+
+    fn has_open_calls(&self) -> bool {
+        self.facts.iter().any(|fact| matches!(fact.what, What::Edited { is_open: true, .. }))
+    }
+
     /// Notes which tool made the change that a snapshot of this message tells of.
     pub(super) fn name_tool(&mut self, message: usize, tool: &str) {
         let first = self.facts.partition_point(|fact| fact.moment.message < message);
@@ -339,6 +379,18 @@ impl PathHistory {
         }
     }
 
+    /// Another file names the same copy: without a hash, nothing tells whose content it has.
+    pub(super) fn doubt_shared_copy(&mut self, name: &str) {
+        for fact in &mut self.facts {
+            if let What::Was(known @ Ok(FileVersion::File { content: FileContent::Copy(_), .. })) = &mut fact.what
+                && let Ok(version) = &*known
+                && version.copy().is_some_and(|copy| copy.sha256().is_none() && copy.file_name() == Some(name))
+            {
+                *known = Err(Unknown::two_files());
+            }
+        }
+    }
+
     /// What the session left.
     pub(crate) fn now(&self) -> KnownVersion {
         self.state_after(self.facts.len(), OpenCalls::Happened)
@@ -346,8 +398,7 @@ impl PathHistory {
 
     /// Everything that the session may have left.
     pub(crate) fn possibly_now(&self) -> Vec<FileVersion> {
-        let has_open = self.facts.iter().any(|fact| matches!(fact.what, What::Edited { is_open: true, .. }));
-        let without = has_open.then(|| self.state_after(self.facts.len(), OpenCalls::DidNot));
+        let without = self.has_open_calls().then(|| self.state_after(self.facts.len(), OpenCalls::DidNot));
         let mut versions: Vec<FileVersion> = std::iter::once(self.now()).chain(without).flatten().collect();
         versions.dedup();
         versions
@@ -384,10 +435,10 @@ impl PathHistory {
             .any(|fact| !fact.is_restore && matches!(fact.what, What::Edited { .. } | What::Changed))
     }
 
-    /// The places of the session at which the agent changed the file.
-    pub(crate) fn changed_by_session(&self) -> impl Iterator<Item = usize> {
+    /// The places of the session at which the agent changed the file, and the records that tell of it.
+    pub(crate) fn changed_by_session(&self) -> impl Iterator<Item = (usize, &RecordId)> {
         let is_change = |fact: &&Fact| !fact.is_restore && !matches!(fact.what, What::Was(_));
-        self.facts.iter().filter(is_change).map(|fact| fact.moment.message)
+        self.facts.iter().filter(is_change).map(|fact| (fact.moment.message, &fact.record))
     }
 
     /// The state after the first `count` facts.

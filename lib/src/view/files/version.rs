@@ -56,6 +56,11 @@ pub enum Unknown {
 }
 
 impl Unknown {
+    /// Two files name one copy.
+    pub(super) fn two_files() -> Unknown {
+        Unknown::Failed("two files share one copy".to_owned())
+    }
+
     /// The reason, for people.
     pub fn why(&self) -> &str {
         match self {

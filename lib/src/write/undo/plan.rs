@@ -9,6 +9,7 @@
 use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
+use memchr::memmem;
 use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -20,8 +21,9 @@ use crate::model::error::{Error, Result, in_words};
 use crate::model::named_enum;
 use crate::model::project_path::ProjectPath;
 use crate::model::record::{Kind, RecordId, SessionId, Todo};
+use crate::redact;
 use crate::session::RecordRef;
-use crate::session::backups::why_unusable;
+use crate::session::backups::{FileCopy, why_unusable};
 use crate::view::describe::{shorten, text_of};
 use crate::view::files::{
     Between, FileContent, FileVersion, FolderChange, KnownVersion, Moment, PathHistory, Rebuilt, Unknown, kind_change,
@@ -372,6 +374,7 @@ impl Undo<'_> {
             disk.found = Found::Nothing;
         }
         let known = if is_after { history.left_at(moment) } else { history.before(moment) };
+        let is_proved = known.is_err() || history.is_proved_at(moment);
         let Rebuilt { version: wanted, leads_to_disk } = match self.wanted(known, history, moment, &disk) {
             Ok(wanted) => wanted,
             Err(unknown) => return blocked(Action::Restore, readiness_of(&unknown), unknown.why()),
@@ -407,10 +410,16 @@ impl Undo<'_> {
         {
             return Ok(PlannedFile::blocked(path.as_str(), action, Readiness::Failed, why_unusable(&error)));
         }
+        if is_masked(&wanted, &disk) {
+            return blocked(action, Readiness::Failed, "it has a secret that is masked in the session");
+        }
         // What cannot be read cannot be kept, whatever its permissions say about who changed it.
         disk.check_readable()?;
-        let (state, reason) = self.safety(history, moment, &disk, &wanted, leads_to_disk)?;
-        (file.state, file.reason) = (state, reason);
+        (file.state, file.reason) = self.safety(history, moment, &disk, &wanted, leads_to_disk)?;
+        if file.state == Readiness::Ready && !is_proved {
+            let why = "nobody recorded what was there when the agent changed it next";
+            (file.state, file.reason) = (Readiness::Unproven, Some(why.to_owned()));
+        }
         file.kind_change = kind_change(&disk.version(), &wanted);
         file.change = Some(PlannedChange { path: path.clone(), found: disk.found.clone(), wanted });
         Ok(file)
@@ -523,6 +532,18 @@ fn why_unreadable(error: &Error) -> String {
         Error::Io { source, .. } => format!("it cannot be read: {}", in_words(source)),
         error => error.to_string(),
     }
+}
+
+/// Whether a content that only the records tell of has placeholders for secrets. Those that are on disk are the file's own.
+fn is_masked(wanted: &FileVersion, disk: &OnDisk<'_>) -> bool {
+    let text = wanted.copy().and_then(FileCopy::unproven_bytes).and_then(|bytes| std::str::from_utf8(bytes).ok());
+    let mut placeholders = text.map(redact::placeholders).into_iter().flatten().peekable();
+    if placeholders.peek().is_none() {
+        return false;
+    }
+    let mut on_disk = Vec::new();
+    let is_read = matches!(disk.found, Found::File { .. }) && disk.copy_to(&mut on_disk).is_ok();
+    !is_read || placeholders.any(|placeholder| memmem::find(&on_disk, placeholder.as_bytes()).is_none())
 }
 
 fn is_text(disk: &OnDisk<'_>) -> Result<bool> {

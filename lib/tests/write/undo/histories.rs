@@ -469,6 +469,66 @@ fn a_file_that_qwen_code_made_goes_away_and_what_may_have_been_empty_is_not_touc
 }
 
 #[test]
+fn what_an_agent_wrote_as_a_whole_does_not_prove_what_was_there_before() {
+    let replaced = |old: &str, new: &str| json!({"file_path": "a.txt", "old_string": old, "new_string": new});
+    let written = |content: &str| json!({"file_path": "a.txt", "content": content});
+    let noted = |old: &str| json!({"type": "update", "filePath": "a.txt", "originalFile": old, "structuredPatch": []});
+    let patch = |old: &str| {
+        let lines = [format!("-{old}"), "+agent two".to_owned()];
+        json!({"type": "update", "structuredPatch": [{"oldStart": 1, "oldLines": 1, "newStart": 1, "newLines": 1, "lines": lines}]})
+    };
+    let two = || ("Write", written("agent two\n"), Value::Null);
+    let edit = || ("Edit", replaced("one", "uno"), Value::Null);
+    let unproven = (Readiness::Unproven, true, "agent two\n");
+    for (what, later, expected) in [
+        ("nothing else is known", vec![two()], unproven),
+        ("an edit that fits before it", vec![edit(), two()], unproven),
+        (
+            "what was there",
+            vec![("Write", written("agent two\n"), noted("agent one\n"))],
+            (Readiness::Ready, true, "agent one\n"),
+        ),
+        (
+            "something else was there",
+            vec![("Write", written("agent two\n"), noted("mine\n"))],
+            (Readiness::Ready, true, "mine\n"),
+        ),
+        (
+            "the difference",
+            vec![("Write", written("agent two\n"), patch("agent one"))],
+            (Readiness::Ready, true, "agent one\n"),
+        ),
+        ("another difference", vec![("Write", written("agent two\n"), patch("mine"))], unproven),
+        // The note shows what the edit was made in.
+        (
+            "an edit in something else",
+            vec![edit(), ("Write", written("agent two\n"), noted("agent uno\nmine\n"))],
+            unproven,
+        ),
+        (
+            "an edit in what is known",
+            vec![edit(), ("Write", written("agent two\n"), noted("agent uno\n"))],
+            (Readiness::Ready, true, "agent one\n"),
+        ),
+    ] {
+        let desk = Desk::new();
+        let new = json!({"type": "create", "filePath": "a.txt", "originalFile": null});
+        let mut calls = vec![("Write", written("agent one\n"), new)];
+        calls.extend(later);
+        let source = claude_session(&desk, &calls);
+        // The second prompt comes after the first call.
+        let lines: Vec<String> = fs::read_to_string(&source.path).unwrap().lines().map(str::to_owned).collect();
+        let second = lines[0].replace("\"u1\"", "\"u2\"").replace("\"parentUuid\":null", "\"parentUuid\":\"r0\"");
+        let answer = lines[3].replace("\"parentUuid\":\"r0\"", "\"parentUuid\":\"u2\"");
+        let lines = [&lines[..3], &[second, answer], &lines[4..]].concat();
+        fs::write(&source.path, lines.join("\n") + "\n").unwrap();
+        desk.file("a.txt", "agent two\n");
+        let (state, is_rebuilt, text) = rebuilt(&desk, &source);
+        assert_eq!((state, is_rebuilt, text.as_deref()), (expected.0, expected.1, Some(expected.2)), "{what}");
+    }
+}
+
+#[test]
 fn patches_of_codex_are_taken_back_if_they_were_applied() {
     let session = |desk: &Desk, patch: &str, output: &str| {
         let item =

@@ -87,3 +87,37 @@ fn a_second_undo_passes_over_turns_that_changed_no_file() {
         assert_eq!(fs::read_to_string(&file).unwrap(), expected);
     }
 }
+
+#[test]
+fn a_turn_that_went_on_after_an_undo_is_undone_next() {
+    for scope in [Scope::FilesOnly, Scope::Conversation] {
+        let desk = Desk::new();
+        let (file, other) = (desk.project().join("f"), desk.project().join("g"));
+        for file in [&file, &other] {
+            fs::write(file, "zero").unwrap();
+        }
+        let store = Store::open(native(), &desk.root.join("store"), desk.host()).unwrap();
+        let mut recorder = store.session(NewSession::of(&desk.project()), scrollback::Policy::New).unwrap();
+        recorder.user("Change it.").unwrap();
+        change(&mut recorder, &file, "f", "one");
+        recorder.user("Again.").unwrap();
+        change(&mut recorder, &other, "g", "one");
+        recorder.assistant("And the other.").unwrap();
+        recorder.before_tool(&["f"]).unwrap();
+        let id = recorder.session().unwrap().clone();
+        let undo_turn = || {
+            let session = store.load(id.as_str()).unwrap();
+            let undo = Undo::open(&session, desk.host(), None).unwrap();
+            let plan = undo.plan(&Goal::LastTurn, scope).unwrap();
+            undo.apply(&plan, Blocked::Stop).unwrap();
+            [&file, &other].map(|file| fs::read_to_string(file).unwrap())
+        };
+        assert_eq!(undo_turn(), ["one", "zero"], "{scope:?}");
+        fs::write(&file, "two").unwrap();
+        recorder.after_tool().unwrap();
+        recorder.assistant("Done.").unwrap();
+        recorder.close().unwrap();
+        assert_eq!(undo_turn(), ["one", "zero"], "{scope:?}");
+        assert_eq!(undo_turn(), ["zero", "zero"], "{scope:?}");
+    }
+}

@@ -8,9 +8,10 @@ use jiff::Timestamp;
 use scrollback::model::Host;
 use scrollback::redact::Redactor;
 use scrollback::session::{ReadOptions, Session};
-use scrollback::write::{Blocked, Goal, NewSession, Scope, Store, Undo};
+use scrollback::write::{Blocked, Goal, NewSession, Readiness, Scope, Store, Undo};
+use serde_json::{Value, json};
 
-use super::{Desk, tree};
+use super::{Desk, sha256, tree};
 use crate::support::{native, reading};
 
 const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
@@ -87,4 +88,63 @@ fn what_looks_like_a_secret_is_undone_and_redone_exactly() {
         let log = fs::read_to_string(&source.path).unwrap();
         assert!(!log.contains("REDACTED"), "{case}: {log}");
     }
+}
+
+const MASKED: &str = "token = \"[REDACTED:github-token:21bc66ce]\"\n";
+const TRUE: &str = "token = \"the true one\"\n";
+
+/// A text of a snapshot is what was there only if it has the recorded hash, and is not masked if it has none.
+#[test]
+fn a_text_that_was_masked_or_changed_is_not_restored() {
+    let true_copy = json!({"backupPath": "c_1.backup", "originalHash": sha256(TRUE)});
+    let wrong_copy = json!({"backupPath": "c_2.backup", "originalHash": sha256(TRUE)});
+    let failed = |now: &'static str| (Readiness::Failed, now);
+    for (what, text, backup, now, expected) in [
+        ("the copy has the hash", MASKED, Some(true_copy.clone()), "new\n", (Readiness::Ready, TRUE)),
+        ("the text has the hash", TRUE, Some(wrong_copy.clone()), "new\n", (Readiness::Ready, TRUE)),
+        ("neither has it", MASKED, Some(wrong_copy), "new\n", failed("new\n")),
+        ("there is no copy", "other", Some(json!({"originalHash": sha256(TRUE)})), "new\n", failed("new\n")),
+        ("nothing proves it", MASKED, None, "new\n", failed("new\n")),
+        ("a text without a hash", TRUE, None, "new\n", (Readiness::Ready, TRUE)),
+        ("a placeholder of its own", MASKED, None, "more [REDACTED:github-token:21bc66ce]", (Readiness::Ready, MASKED)),
+        (
+            "a placeholder with its hash",
+            MASKED,
+            Some(json!({"originalHash": sha256(MASKED)})),
+            "n",
+            (Readiness::Ready, MASKED),
+        ),
+    ] {
+        let desk = Desk::new();
+        let hash = desk.file("c.py", now);
+        let folder = desk.root.join("store/sessions/s1/backups");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("c_1.backup"), TRUE).unwrap();
+        fs::write(folder.join("c_2.backup"), "wrong").unwrap();
+        let tracked = json!({"c.py": {"originalContent": text, "contentHash": hash, "state": "modified"}});
+        let backups = backup.map_or_else(|| json!({}), |backup| json!({"c.py": backup}));
+        let source = desk.native(&tracked, &backups);
+        let (_, state, reason) = &desk.planned(&source, &Goal::LastTurn)[0];
+        desk.step(&source, &Goal::LastTurn);
+        assert_eq!((*state, desk.read("c.py").as_deref()), (expected.0, Some(expected.1)), "{what}: {reason}");
+    }
+}
+
+#[test]
+fn what_would_be_rebuilt_from_a_masked_edit_is_not_restored() {
+    let desk = Desk::new();
+    desk.file("c.py", "token = read()\n");
+    let line = |kind: &str, id: &str, parent: Option<&str>, content: Value| {
+        json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s1", "timestamp": "2026-11-15T12:00:00Z",
+            "cwd": desk.project(), "version": "2.1.325", "message": {"role": kind, "content": content}})
+    };
+    let input =
+        json!({"file_path": "c.py", "old_string": "\"[REDACTED:github-token:21bc66ce]\"", "new_string": "read()"});
+    let lines = [
+        line("user", "u1", None, json!("Read it.")),
+        line("assistant", "a1", Some("u1"), json!([{"type": "tool_use", "id": "t1", "name": "Edit", "input": input}])),
+        line("user", "r1", Some("a1"), json!([{"type": "tool_result", "tool_use_id": "t1", "content": "done"}])),
+    ];
+    let source = desk.session("claude-code", "claude/projects/-p/s1.jsonl", &lines);
+    assert_eq!(desk.planned(&source, &Goal::LastTurn)[0].1, Readiness::Failed);
 }
