@@ -694,6 +694,31 @@ fn a_snapshot_says_what_is_not_watched_and_why() {
     assert_eq!(before, Before::Failed(Some("larger than 16 MiB".to_owned())));
 }
 
+/// Such a name cannot be recorded, so the file cannot be restored; but nobody should believe that it was.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_in_a_named_folder_whose_name_is_not_utf_8_is_recorded_as_failed_if_it_was_changed() {
+    use std::os::unix::ffi::OsStrExt;
+    for (old, new, expected) in [(Some("1"), "1", 0), (Some("1"), "22", 1), (None, "1", 1)] {
+        let place = Place::new();
+        place.write("d/n", "one");
+        let odd = place.project().join("d").join(std::ffi::OsStr::from_bytes(b"x\xff"));
+        old.into_iter().for_each(|old| fs::write(&odd, old).unwrap());
+        let mut recorder = place.begin();
+        recorder.before_tool(&["d"]).unwrap();
+        place.write("d/n", "two");
+        if old != Some(new) {
+            fs::write(&odd, new).unwrap();
+        }
+        recorder.after_tool().unwrap();
+        let files = place.last_files(&recorder);
+        assert_eq!(files.len(), 1 + expected, "{old:?} {new}: {files:?}");
+        let failed = files.get("d/x\u{fffd}").map(|file| file.before.clone());
+        let why = Before::Failed(Some("the name is not UTF-8".to_owned()));
+        assert_eq!(failed, (expected == 1).then_some(why), "{old:?} {new}");
+    }
+}
+
 /// What a link leads to is not of the project: neither made nor changed there, wherever a path through the link is named.
 #[cfg(unix)]
 #[test]

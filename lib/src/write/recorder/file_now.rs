@@ -23,6 +23,8 @@ pub(super) struct Named {
     pub(super) path: String,
     /// Where it is, with the links above it resolved; or why no copy of it is made.
     pub(super) place: Result<PathBuf, String>,
+    /// Where it was named, to the last byte: tells whether something is there, and whether that was changed.
+    pub(super) given: PathBuf,
 }
 
 /// What is at a path.
@@ -89,12 +91,15 @@ pub(super) enum Look<'b> {
 
 /// Finds a file in a project. A path that leads out of it, or cannot be recorded exactly, is named with the reason.
 pub(super) fn locate(project: &Path, path: &Path) -> Named {
-    let given = path.to_string_lossy().into_owned();
-    let refused = |why: &str| Named { path: given.clone(), place: Err(why.to_owned()) };
+    let whole = project.join(path);
+    let refused = |why: &str| Named {
+        path: path.to_string_lossy().into_owned(),
+        place: Err(why.to_owned()),
+        given: whole.clone(),
+    };
     if path.as_os_str().as_encoded_bytes().contains(&0) {
         return refused("the path has a NUL in it");
     }
-    let whole = project.join(path);
     let (Some(folder), Some(name)) = (whole.parent(), whole.file_name()) else {
         return refused("not the path of a file");
     };
@@ -105,8 +110,8 @@ pub(super) fn locate(project: &Path, path: &Path) -> Named {
     }
     let Ok(inside) = place.strip_prefix(Real.resolve(project)) else { return refused("outside the project") };
     match recorded_path(inside) {
-        Some(path) => Named { path, place: Ok(place) },
-        None => refused("the name is not UTF-8"),
+        Some(path) => Named { path, place: Ok(place), given: whole },
+        None => Named { path: inside.to_string_lossy().into_owned(), ..refused("the name is not UTF-8") },
     }
 }
 

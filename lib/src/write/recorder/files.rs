@@ -137,10 +137,9 @@ impl Recorder {
             }
             let now = match &named.place {
                 // What is not touched need not be restored. A folder does not tell what changes in it.
-                Err(_) if file_now::is_missing(&project.join(&named.path)) => FileNow::Absent,
+                Err(_) if file_now::is_missing(&named.given) => FileNow::Absent,
                 Err(why) => {
-                    let refused = project.join(&named.path);
-                    let stat = file_now::stat(&refused).filter(|_| !refused.is_dir());
+                    let stat = file_now::stat(&named.given).filter(|_| !named.given.is_dir());
                     FileNow::Unknown { why: why.clone(), stat }
                 }
                 Ok(place) => {
@@ -204,7 +203,7 @@ impl Recorder {
         }
         let scan = self.files.watch.as_ref().map(|watch| watch.scan(log)).transpose()?;
         self.files.name_made_files(&Real.resolve(&log.project()));
-        let mut files = self.files.changes_of_named(&Real.resolve(&log.project()));
+        let mut files = self.files.changes_of_named();
         if let (Some(watch), Some(scan)) = (&self.files.watch, &scan) {
             let places: HashMap<String, usize> =
                 files.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect();
@@ -293,11 +292,10 @@ impl Files {
         made.filter_map(|folder| file_now::recorded_path(folder.strip_prefix(project).ok()?)).collect()
     }
 
-    fn changes_of_named(&self, project: &Path) -> Vec<FileState> {
+    fn changes_of_named(&self) -> Vec<FileState> {
         let nobody_looked = FileNow::Unknown { why: String::new(), stat: None };
         let change = |(named, before): &(Named, FileNow)| {
-            let refused = project.join(&named.path);
-            let place = named.place.as_ref().unwrap_or(&refused);
+            let place = named.place.as_ref().unwrap_or(&named.given);
             match (before, &named.place) {
                 // It could not be copied. If it was not changed either, that does not matter.
                 (FileNow::Unknown { stat: Some(stat), .. }, _) if file_now::stat(place).as_ref() == Some(stat) => None,
