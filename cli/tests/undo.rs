@@ -524,3 +524,22 @@ fn the_demo_is_not_written_by_redo() {
     assert_eq!(refused.code, 2, "{}", refused.all());
     assert!(Path::new(&desk.log).exists());
 }
+
+#[test]
+fn a_redo_says_which_undo_takes_it_back() {
+    let desk = Desk::new();
+    for (undo, hint) in [
+        (&["undo", "s1"][..], "`scrollback undo s1`"),
+        (&["undo", "s1#u1"], "`scrollback undo s1#u1`"),
+        (&["undo", "s1", "--to", "u1"], "`scrollback undo s1 --to u1`"),
+    ] {
+        let files = || ["tides.txt", "notes/new.txt"].map(|path| desk.file(path));
+        desk.env.run(&[undo, &["--yes"]].concat());
+        let undone = files();
+        let redone = desk.env.run(&["redo", "s1", "--yes"]);
+        assert!(redone.err.contains(&format!("Run {hint} to take it back.")), "{}", redone.err);
+        desk.env.run(&[undo, &["--yes"]].concat());
+        assert_eq!(files(), undone, "{hint}");
+        desk.env.run(&["redo", "s1", "--yes"]);
+    }
+}

@@ -308,7 +308,8 @@ fn restore(found: &Found, goal: &Goal, how: &HowArgs, global: &Global, ctx: &mut
         }
         Outcome::Applied(applied) => {
             move_conversation(writable, &undo, &plan, ctx)?;
-            print_done(writable, &plan, &applied, how, global, ctx)
+            let place = if plan.is_redo { undo_place(writable, &plan, scope, how, global, ctx) } else { String::new() };
+            print_done(writable, &plan, &applied, &place, how, global, ctx)
         }
     }
 }
@@ -458,10 +459,25 @@ fn nothing_to_do(undo: &Undo<'_>, plan: &Plan, how: &HowArgs, ctx: &mut Ctx) -> 
     Ok(ExitCode::SUCCESS)
 }
 
+/// What follows the session in the `undo` that takes a redo back: the record, unless that is the turn that is undone next.
+fn undo_place(writable: &Writable, plan: &Plan, scope: Scope, how: &HowArgs, global: &Global, ctx: &mut Ctx) -> String {
+    let Some(target) = &plan.target else { return String::new() };
+    let shown = clean::line(target.as_str()).into_owned();
+    if plan.is_after {
+        return format!(" --to {shown}");
+    }
+    // The redo is done: what cannot be read now is no failure of it.
+    let again = Writable::of(writable.source.clone(), None, global, ctx).ok();
+    let undo = again.as_ref().and_then(|again| open(again, how, ctx).ok());
+    let next = undo.and_then(|undo| undo.next_turn(scope).ok()).flatten();
+    if next.as_ref() == Some(target) { String::new() } else { format!("#{shown}") }
+}
+
 fn print_done(
     writable: &Writable,
     plan: &Plan,
     applied: &Applied,
+    place: &str,
     how: &HowArgs,
     global: &Global,
     ctx: &mut Ctx,
@@ -483,7 +499,7 @@ fn print_done(
     // Another agent's conversation moves only if that is typed.
     let conversation = if how.conversation { " --conversation" } else { "" };
     let again = clean::line(&(typed.collect::<String>() + conversation)).into_owned();
-    ctx.note(&format!("Run `scrollback {back} {session}{again}` to take it back."))?;
+    ctx.note(&format!("Run `scrollback {back} {session}{place}{again}` to take it back."))?;
     if plan.head.is_some() {
         resume::print_resume_line(writable.resumable(&id), ctx)?;
     }

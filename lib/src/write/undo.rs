@@ -252,6 +252,11 @@ impl<'s> Undo<'s> {
         Ok(self.changing_turns()?.first().map(|prompt| RecordId(prompt.id().into_owned())))
     }
 
+    /// The first record of the turn that [`Goal::LastTurn`] takes back.
+    pub fn next_turn(&self, scope: Scope) -> Result<Option<RecordId>> {
+        Ok(self.last_turn(scope)?.map(|prompt| RecordId(prompt.id().into_owned())))
+    }
+
     /// The first records of the turns that changed files and are not undone, the newest first.
     fn changing_turns(&self) -> Result<Vec<RecordRef<'s>>> {
         let changes = self.history.paths.values().flat_map(PathHistory::changed_by_session);
