@@ -192,13 +192,38 @@ impl PathHistory {
     }
 
     /// What the session left at a moment. What stood there before the next change counts, unless that change is a restore: what a
-    /// forced restore overwrote is not what the session left.
+    /// forced restore overwrote is not what the session left. If the agent made a copy at that message and noted the same before the
+    /// next change, the copy is worth more.
     pub(crate) fn left_at(&self, moment: Moment) -> KnownVersion {
-        let at = self.facts.partition_point(|fact| fact.moment < moment);
-        match self.facts.get(at) {
-            Some(next) if next.is_restore => self.left_with_copy(moment),
+        let (stated, next) = self.around(moment);
+        match (stated, next.map(|next| &next.what)) {
+            _ if next.is_some_and(|next| next.is_restore) => self.left_with_copy(moment),
+            (Some(Ok(copied)), Some(What::Was(Ok(noted))))
+                if noted.is_rebuilt() && copied.copy().is_some() && same(copied, noted) =>
+            {
+                Ok(copied.clone())
+            }
             _ => self.before(moment),
         }
+    }
+
+    /// Why the copy cannot be used that the agent made of what is left at a moment.
+    pub(crate) fn failed_copy_at(&self, moment: Moment) -> Option<&Unknown> {
+        match self.around(moment) {
+            (_, Some(next)) if next.is_restore => None,
+            (Some(Err(unknown)), _) => Some(unknown).filter(|unknown| !matches!(unknown, Unknown::NotKept(_))),
+            _ => None,
+        }
+    }
+
+    /// The last statement of the message that a moment is behind, if nothing changed since, and the next fact.
+    fn around(&self, moment: Moment) -> (Option<&KnownVersion>, Option<&Fact>) {
+        let at = self.facts.partition_point(|fact| fact.moment < moment);
+        let stated = match self.facts[..at].last() {
+            Some(Fact { what: What::Was(stated), moment: here, .. }) if here.message == moment.message => Some(stated),
+            _ => None,
+        };
+        (stated, self.facts.get(at))
     }
 
     /// The same as [`PathHistory::left_before`], with a copy if there is one of that content from any moment.

@@ -374,6 +374,9 @@ impl Undo<'_> {
             disk.found = Found::Nothing;
         }
         let known = if is_after { history.left_at(moment) } else { history.before(moment) };
+        if let Some(unknown) = history.failed_copy_at(moment).filter(|_| is_after) {
+            return blocked(Action::Restore, readiness_of(unknown), unknown.why());
+        }
         let is_proved = known.is_err() || history.is_proved_at(moment);
         let Rebuilt { version: wanted, leads_to_disk } = match self.wanted(known, history, moment, &disk) {
             Ok(wanted) => wanted,

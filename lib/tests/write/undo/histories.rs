@@ -587,6 +587,26 @@ fn a_copy_that_is_not_what_the_agent_saw_is_not_restored() {
     }
 }
 
+/// The agent copies a file at the prompt, and notes it once more before its edit.
+#[test]
+fn after_a_prompt_the_copy_counts_that_was_made_there() {
+    let desk = Desk::new();
+    let source = desk.claude();
+    let session = desk.open(&source);
+    let prompts: Vec<String> = session
+        .records()
+        .filter(|record| record.kind() == scrollback::model::Kind::User)
+        .map(|record| record.id().into_owned())
+        .collect();
+    let goal = Goal::After(prompts[1].clone());
+    let undo = Undo::open(&session, desk.host(), Some(&desk.project())).unwrap();
+    let plan = undo.plan(&goal, Scope::FilesOnly).unwrap();
+    assert_eq!((plan.files[0].state, plan.files[0].is_rebuilt), (Readiness::Ready, false));
+    fs::remove_file(desk.root.join("claude/file-history/81362430-fc3d-485a-8970-a4cdcbaf9389/2697143bd723d6a9@v2"))
+        .unwrap();
+    assert_eq!(desk.planned(&source, &goal)[0].1, Readiness::Failed);
+}
+
 /// Two turns of Claude Code, each an edit of which no copy was kept.
 #[test]
 fn a_second_undo_of_edits_without_copies_goes_one_turn_further() {
