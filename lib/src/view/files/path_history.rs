@@ -377,6 +377,26 @@ impl PathHistory {
         Some(Rebuilt { version: FileVersion::rebuilt(content), leads_to_disk: known.is_none() })
     }
 
+    /// What was before a moment, with the carriage returns that the file on disk has and an agent did not note: the edits are taken
+    /// back from there, and each of its notes must say the same otherwise.
+    pub(crate) fn with_line_ends_of(&self, moment: Moment, disk: Vec<u8>) -> Option<Rebuilt> {
+        let mut content = disk;
+        for fact in self.facts[self.facts.partition_point(|fact| fact.moment < moment)..].iter().rev() {
+            match &fact.what {
+                What::Edited { edit, is_open: false } => content = edit.unapply(Some(&content))?,
+                What::Was(Ok(noted)) if noted.is_rebuilt() => {
+                    let noted = noted.copy()?.read(REBUILD_LIMIT_BYTES).ok()?;
+                    let text = std::str::from_utf8(&content).ok()?;
+                    if text.replace("\r\n", "\n").as_bytes() != &*noted && text.as_bytes() != &*noted {
+                        return None;
+                    }
+                }
+                What::Was(_) | What::Changed | What::Edited { .. } => return None,
+            }
+        }
+        Some(Rebuilt { version: FileVersion::rebuilt(content), leads_to_disk: true })
+    }
+
     /// A content before a moment as an agent noted it. Claude Code notes only line feeds: what is known to have been there is used
     /// if it differs in nothing but its carriage returns.
     pub(super) fn with_its_line_ends(&self, noted: &str, moment: Moment) -> FileVersion {

@@ -480,17 +480,23 @@ impl Undo<'_> {
         moment: Moment,
         disk: &OnDisk<'_>,
     ) -> std::result::Result<Rebuilt, Unknown> {
-        let unknown = match known {
-            Ok(version) => return Ok(Rebuilt { version, leads_to_disk: false }),
-            Err(unknown @ Unknown::Contradicted) => return Err(unknown),
-            Err(unknown) => unknown,
-        };
         let on_disk = || {
             let mut bytes = Vec::new();
             let is_small = matches!(&disk.found, Found::File { stamp, .. } if stamp.length <= REBUILD_LIMIT_BYTES);
             (is_small && disk.copy_to(&mut bytes).is_ok()).then_some(bytes)
         };
-        history.before_edits(moment, on_disk).ok_or(unknown)
+        match known {
+            // Where an agent noted line feeds only, the disk has the line ends.
+            Ok(version) if version.is_rebuilt() => {
+                let has_returns = |bytes: &Vec<u8>| memmem::find(bytes, b"\r\n").is_some();
+                let with_line_ends = on_disk().filter(has_returns);
+                let with_line_ends = with_line_ends.and_then(|bytes| history.with_line_ends_of(moment, bytes));
+                Ok(with_line_ends.unwrap_or(Rebuilt { version, leads_to_disk: false }))
+            }
+            Ok(version) => Ok(Rebuilt { version, leads_to_disk: false }),
+            Err(unknown @ Unknown::Contradicted) => Err(unknown),
+            Err(unknown) => history.before_edits(moment, on_disk).ok_or(unknown),
+        }
     }
 
     /// The difference that a change makes, if both sides are short texts.

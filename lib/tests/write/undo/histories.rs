@@ -433,6 +433,35 @@ fn edits_of_claude_code_without_copies_are_taken_back() {
     }
 }
 
+/// Claude Code notes only line feeds of a file that has carriage returns, too.
+#[test]
+fn what_was_noted_without_carriage_returns_comes_back_with_them() {
+    let call = |old: &str, new: &str, original: &str| {
+        let input = json!({"file_path": "a.txt", "old_string": old, "new_string": new});
+        ("Edit", input, json!({"filePath": "a.txt", "originalFile": original, "userModified": false}))
+    };
+    let one = || call("two", "2", "one\ntwo\nthree");
+    let ready = (Readiness::Ready, "one\r\ntwo\r\nthree");
+    for (what, calls, now, expected) in [
+        ("one edit", vec![one()], "one\r\n2\r\nthree", ready),
+        ("two edits", vec![one(), call("one\n2", "1\n2", "one\n2\nthree")], "1\r\n2\r\nthree", ready),
+        ("changed since", vec![one()], "one\r\n2\r\nthree\r\nmine", (Readiness::Conflict, "one\r\n2\r\nthree\r\nmine")),
+        ("line feeds, too", vec![one()], "one\r\n2\nthree", (Readiness::Ready, "one\r\ntwo\nthree")),
+        (
+            "something else in between",
+            vec![one(), call("one", "1", "one\n2\nthree\n")],
+            "1\r\n2\r\nthree",
+            (Readiness::Conflict, "1\r\n2\r\nthree"),
+        ),
+    ] {
+        let desk = Desk::new();
+        desk.file("a.txt", now);
+        let source = claude_session(&desk, &calls);
+        let (state, _, text) = rebuilt(&desk, &source);
+        assert_eq!((state, text.as_deref()), (expected.0, Some(expected.1)), "{what}");
+    }
+}
+
 #[test]
 fn qwen_codes_notes_of_both_contents_are_used() {
     let desk = Desk::new();
