@@ -447,11 +447,11 @@ fn what_somebody_changes_between_turns_is_never_the_turns() {
         for (turn, between) in [first, second].into_iter().enumerate() {
             recorder.user("Change a file.").unwrap();
             let call = call(&mut recorder, &format!("c{turn}"));
-            place.write("agent.txt", &format!("turn {turn}"));
+            place.write("agent.txt", format!("turn {turn}"));
             recorder.tool_result(&call, Ok(json!("done"))).unwrap();
             recorder.assistant("Done.").unwrap();
             recorder = between(&place, recorder);
-            place.write("mine.txt", &format!("my own words {turn}"));
+            place.write("mine.txt", format!("my own words {turn}"));
         }
         recorder.user("Thanks.").unwrap();
         recorder.assistant("You are welcome.").unwrap();
