@@ -802,6 +802,40 @@ fn a_session_is_rewound_to_its_start() {
 
 /// A stream that breaks off is marked, where the format can: `show` says so, and the session is interrupted.
 #[test]
+fn a_turn_that_its_agent_ends_is_clean_even_after_results() {
+    let env = TestEnv::new();
+    let text = r#"{"type": "text-start", "id": "t"}
+        {"type": "text-delta", "id": "t", "delta": "At 04:12."}
+        {"type": "text-end", "id": "t"}"#;
+    let call = r#"{"type": "tool-input-available", "toolCallId": "c1", "toolName": "bash", "input": {"command": "ls"}}
+        {"type": "tool-output-available", "toolCallId": "c1", "output": "x"}"#;
+    let state = |name: &str, step: &str, end: &str| {
+        let lines = format!(
+            "{{\"user\": \"go\"}}\n{{\"type\": \"start\"}}\n{{\"type\": \"start-step\"}}\n{step}\n{{\"type\": \"finish-step\"}}\n{end}\n"
+        );
+        let lines: Vec<&str> = lines.lines().map(str::trim).collect();
+        let ran = record(&env, &["--id", name], &lines.join("\n"));
+        assert_eq!(ran.code, 0, "{}", ran.all());
+        let listed = env.run(&["list", "--all", "--json"]).json();
+        let row = listed.as_array().unwrap().iter().find(|row| row["id"] == name).unwrap().clone();
+        row["state"].as_str().unwrap().to_owned()
+    };
+    let finish = r#"{"type": "finish"}"#;
+    assert_eq!(state("text", text, finish), "clean");
+    assert_eq!(state("results", &format!("{text}\n{call}"), finish), "clean");
+    // Without the end, the model may have been about to use the result.
+    assert_eq!(state("stopped", &format!("{text}\n{call}"), ""), "interrupted-turn");
+    let last = |name: &str| {
+        let log =
+            std::fs::read_to_string(env.home().join(format!(".local/share/scrollback/sessions/{name}/messages.jsonl")));
+        serde_json::from_str::<Value>(log.unwrap().lines().last().unwrap()).unwrap()
+    };
+    // Whoever follows the file sees the end of an answer by a piece without text.
+    assert_eq!(last("text")["message"]["content"], "");
+    assert_eq!(last("results")["metadata"]["finished"], true);
+}
+
+#[test]
 fn an_answer_that_breaks_off_is_marked() {
     let chunks = r#"{"type": "start-step"}
 {"type": "text-start", "id": "t"}

@@ -8,6 +8,9 @@ use crate::model::record::{Content, Todo, Usage};
 /// The key that marks an answer which the model did not complete.
 pub(crate) const INTERRUPTED: &str = "interrupted";
 
+/// The key that marks an answer after whose tool results its agent ended the turn.
+pub(crate) const FINISHED: &str = "finished";
+
 /// The metadata of a message that is one record.
 pub(crate) fn metadata(at: jiff::Timestamp, content: Content) -> Map<String, Value> {
     let mut about = MessageMetadata { error: content.error.is_some(), ..MessageMetadata::default() };

@@ -26,7 +26,7 @@ use crate::model::error::{Error, Result};
 use crate::model::git;
 use crate::model::issue::{Issue, Severity};
 use crate::model::message::Part;
-use crate::model::metadata::INTERRUPTED;
+use crate::model::metadata::{FINISHED, INTERRUPTED};
 use crate::model::named_enum;
 pub use crate::model::place::Place;
 use crate::model::record::{Body, Kind, RecordId, SessionId, Title, TitleSource};
@@ -225,6 +225,7 @@ impl Session {
         }
         match branch::end(&self.derived.keys, &branch.records) {
             State::Clean if is_unfinished(branch) => State::InterruptedTurn,
+            State::InterruptedTurn if is_ended_after_results(branch) => State::Clean,
             state => state,
         }
     }
@@ -346,6 +347,27 @@ impl Session {
     pub(crate) fn at(&self, node: NodeIx) -> RecordRef<'_> {
         RecordRef { session: self, node }
     }
+}
+
+/// Whether the agent said, behind the results of its last answer's calls, that it ended the turn.
+fn is_ended_after_results(branch: &Branch<'_>) -> bool {
+    let mut spoke = branch
+        .records
+        .iter()
+        .rev()
+        .filter(|record| matches!(record.kind(), Kind::Assistant | Kind::ToolResult));
+    let mut results_end = None;
+    let Some(answer) = spoke.find(|record| {
+        results_end = results_end.max(record.end().filter(|_| record.kind() == Kind::ToolResult));
+        record.kind() == Kind::Assistant
+    }) else {
+        return false;
+    };
+    let is_marked = || {
+        let content = answer.exact_body().ok().and_then(|body| body.content().map(|content| content.metadata.clone()));
+        content.is_some_and(|metadata| metadata.get(FINISHED) == Some(&true.into()))
+    };
+    results_end.is_some() && answer.end() > results_end && is_marked()
 }
 
 /// Whether the last answer ends with thinking, or is marked as cut off.

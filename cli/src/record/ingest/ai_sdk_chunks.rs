@@ -205,6 +205,7 @@ impl Stream {
                 (self.in_step, self.is_step_held) = (false, false);
                 self.calls.end_answer();
                 parsed.push(Op::EndStep(self.usage.take()));
+                parsed.push(Op::EndTurn);
             }
             "reset-step" => {
                 self.texts.discard();

@@ -94,6 +94,8 @@ pub(crate) enum Op {
     Finish(Option<Usage>),
     /// The answer is complete, if there is one.
     EndStep(Option<Usage>),
+    /// The agent ended its turn.
+    EndTurn,
     /// The answer breaks off, if there is one.
     CutOff,
 }
@@ -118,6 +120,7 @@ impl Op {
             | Op::Step
             | Op::Reset
             | Op::EndStep(_)
+            | Op::EndTurn
             | Op::CutOff => false,
         }
     }
@@ -275,6 +278,7 @@ impl Ingest {
             Op::Reset => self.reset(recorder),
             Op::EndStep(None) if !recorder.is_answering() => Ok(Entry::default()),
             Op::Finish(usage) | Op::EndStep(usage) => recorder.finish_answer(usage),
+            Op::EndTurn => recorder.mark_turn_ended(),
             Op::CutOff => recorder.cut_off_answer().map(|()| Entry::default()),
             Op::Step => Ok(Entry::default()),
         }

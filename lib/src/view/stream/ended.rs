@@ -11,12 +11,19 @@ const RECORDS_SEARCHED: usize = 32;
 /// Whether the last answer of a branch has its agent's own mark of an end.
 pub fn has_ended(session: &Session, branch: &Branch<'_>) -> bool {
     let spoke = |record: &&RecordRef<'_>| matches!(record.kind(), Kind::Assistant | Kind::User | Kind::ToolResult);
-    let Some(last) = branch.records.iter().rev().find(spoke).filter(|record| record.kind() == Kind::Assistant) else {
-        return false;
-    };
+    let Some(last) = branch.records.iter().rev().find(spoke) else { return false };
+    match last.kind() {
+        Kind::Assistant => is_marked(session, branch, *last),
+        // Our own recorder notes that a turn ends with results; its state is clean only then.
+        Kind::ToolResult => session.dialect().name() == "native" && session.state(branch) == State::Clean,
+        _ => false,
+    }
+}
+
+fn is_marked(session: &Session, branch: &Branch<'_>, last: RecordRef<'_>) -> bool {
     match session.dialect().name() {
         // Each block of an answer is a line; the last one says why the model stopped.
-        "claude-code" => lines(*last).iter().any(|line| {
+        "claude-code" => lines(last).iter().any(|line| {
             let reason = line.pointer("/message/stop_reason").and_then(Value::as_str);
             reason.is_some_and(|reason| reason != "tool_use")
         }),
@@ -33,7 +40,7 @@ pub fn has_ended(session: &Session, branch: &Branch<'_>) -> bool {
             let is_piece = |line: &Value| line.get("fragment").is_some();
             let is_empty = |line: &Value| line.pointer("/message/content") == Some(&"".into());
             let is_last = |line: &Value| !is_piece(line) || !line["usage"].is_null() || is_empty(line);
-            session.state(branch) == State::Clean && lines(*last).last().is_some_and(is_last)
+            session.state(branch) == State::Clean && lines(last).last().is_some_and(is_last)
         }
         _ => false,
     }

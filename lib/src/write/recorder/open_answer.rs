@@ -173,7 +173,10 @@ impl OpenAnswer {
         self.waiting_for(to, |answer, to| {
             let durability = if answer.open_calls.is_empty() { Durability::Sync } else { Durability::Flush };
             let names_model = answer.model.is_some() && answer.written_model.is_none();
-            if usage.is_some() || answer.about != Content::default() || names_model || answer.has_missing_text {
+            // Readers who follow the file see the end of an answer by its last line. One with calls goes on after their results.
+            let needs_end = to.unit() == WriteUnit::Fragment && to.entry.is_some() && answer.calls.is_empty();
+            let has_facts = usage.is_some() || answer.about != Content::default() || names_model;
+            if has_facts || answer.has_missing_text || needs_end {
                 let content = Content { usage, ..Content::default() };
                 if answer.write(content, usize::MAX, durability, to)? == Wrote::Line {
                     return Ok(true);

@@ -7,7 +7,7 @@ use super::turn::{More, Turn};
 use super::{Durability, Entry, Mode, Recorder, Saved, Warning};
 use crate::dialect::writer::WriteUnit;
 use crate::model::error::{Error, Result};
-use crate::model::metadata::INTERRUPTED;
+use crate::model::metadata::{FINISHED, INTERRUPTED};
 use crate::model::record::{Body, Content, Kind, ToolResult, Usage};
 
 /// Why entries of an answer without content are not recorded.
@@ -212,6 +212,19 @@ impl Recorder {
             recorder.end_answer()?;
             recorder.add_to_answer(Content { usage: Some(usage), ..Content::default() }, vec![entry])
         })
+    }
+
+    /// Records that the agent ended its turn, where the format can say so (native) and the turn ends with tool results: else it would
+    /// look as if the agent had stopped before it used them.
+    pub fn mark_turn_ended(&mut self) -> Result<Entry> {
+        self.end_answer()?;
+        let parent = self.log.as_ref().and_then(|log| log.cursor.chain.parent.as_ref());
+        let ends_with_results = parent.is_some_and(|parent| parent.kind == Kind::ToolResult);
+        if self.unit() != Some(WriteUnit::Fragment) || !ends_with_results {
+            return Ok(Entry::default());
+        }
+        let metadata = [(FINISHED.to_owned(), true.into())].into_iter().collect();
+        self.enter(|recorder, entry| recorder.add_to_answer(Content { metadata, ..Content::default() }, vec![entry]))
     }
 
     /// Adds facts to the last answer: as a further line of it, if the format has those.
