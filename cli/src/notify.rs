@@ -45,6 +45,8 @@ pub(crate) struct Notifier {
     command: Option<String>,
     /// By the place of the session.
     followed: HashMap<String, Followed>,
+    /// No round of looks has ended.
+    is_first_round: bool,
 }
 
 /// What is known of a session.
@@ -93,10 +95,10 @@ impl Event {
 
 impl Notifier {
     pub(crate) fn new(how: Vec<How>, command: Option<String>) -> Notifier {
-        Notifier { how, command, followed: HashMap::new() }
+        Notifier { how, command, followed: HashMap::new(), is_first_round: true }
     }
 
-    /// Takes what changed in a session. What was there at the first look is no news.
+    /// Takes what changed in a session. What was there in the first round is no news; a session that appears later is.
     pub(crate) fn saw(&mut self, place: &str, session: &str, updates: &[Update], now: Instant) {
         let last = updates.iter().rev().find_map(|update| match update {
             Update::Message(message) => Some(message),
@@ -110,7 +112,7 @@ impl Notifier {
                 (followed.news, followed.since) = (news, now);
             }
             None => {
-                let told = news.clone();
+                let told = if self.is_first_round { news.clone() } else { None };
                 let followed = Followed { session: session.to_owned(), news, since: now, told };
                 self.followed.insert(place.to_owned(), followed);
             }
@@ -118,7 +120,10 @@ impl Notifier {
     }
 
     /// Tells what is due.
+    ///
+    /// Called at the end of each round of looks.
     pub(crate) fn tell(&mut self, now: Instant, ctx: &mut Ctx) -> Result<(), Failure> {
+        self.is_first_round = false;
         self.due(now).iter().try_for_each(|(session, news)| self.deliver(session, news, ctx))
     }
 
@@ -262,6 +267,7 @@ mod tests {
             if let Some(updates) = updates {
                 notifier.saw("p", "s1", updates, now);
             }
+            notifier.is_first_round = false;
             told.extend(notifier.due(now).iter().map(|(_, news)| (*second, news.event.name())));
         }
         told
@@ -277,6 +283,18 @@ mod tests {
         assert_eq!(told(&[(0, prompt()), (1, answer()), (2, None), (3, None), (9, None)]), [(3, "finished")]);
         // A text that a call follows at once is not the end.
         assert_eq!(told(&[(0, prompt()), (1, answer()), (2, calling()), (5, None), (17, None)]), [(17, "waiting")]);
+    }
+
+    #[test]
+    fn a_session_that_appears_while_others_are_followed_is_news_as_a_whole() {
+        let (mut notifier, began) = (Notifier::new(Vec::new(), None), Instant::now());
+        let answer = |id: &str| message(id, Role::Assistant, vec![Part::text("At 04:12.")]);
+        notifier.saw("old", "s1", &answer("a1"), began);
+        notifier.is_first_round = false;
+        notifier.saw("new", "s2", &answer("a2"), began);
+        let due = notifier.due(began + Duration::from_secs(9));
+        let told: Vec<_> = due.iter().map(|(session, news)| (session.as_str(), news.event.name())).collect();
+        assert_eq!(told, [("s2", "finished")]);
     }
 
     #[test]
