@@ -116,8 +116,11 @@ impl Shelf {
     /// Finds a session by its id, a beginning of it, or either with its dialect before it.
     pub fn find(&self, name: &str) -> Found<'_> {
         let (dialect, id) = match name.split_once(':') {
-            Some((dialect, id)) if scrollback::dialect::named(dialect).is_some() => (Some(dialect), id),
-            _ => (None, name),
+            Some((dialect, id)) => match scrollback::dialect::named(dialect) {
+                Some(dialect) => (Some(dialect.name()), id),
+                None => (None, name),
+            },
+            None => (None, name),
         };
         let is_of = |entry: &&Entry| dialect.is_none_or(|dialect| entry.row.dialect == dialect);
         let exact: Vec<&Entry> =

@@ -3,9 +3,12 @@
 
 mod support;
 
+use std::sync::Arc;
+
 use axum::body::Body;
 use axum::http::{Method, Request, StatusCode};
-use support::{Served, talk};
+use scrollback_web::server::Guard;
+use support::{PORT, Served, talk};
 
 fn served() -> Served {
     Served::of(&[("sa", talk("hello", "world")), ("sb", talk("another", "one"))])
@@ -94,6 +97,23 @@ fn another_site_gets_nothing_whatever_it_sends() {
 }
 
 #[test]
+fn a_proxy_may_speak_https_for_the_public_name_only() {
+    let guard = Guard::new(PORT, Some("tide.example.org")).unwrap();
+    let served = Served { guard: Arc::new(guard), ..served() };
+    for (origin, wanted) in [
+        ("https://tide.example.org", StatusCode::OK),
+        ("http://tide.example.org", StatusCode::OK),
+        ("https://localhost:4747", StatusCode::FORBIDDEN),
+        ("https://tide.example.org:444", StatusCode::FORBIDDEN),
+        ("https://tide.example.org.evil.example", StatusCode::FORBIDDEN),
+        ("ftp://tide.example.org", StatusCode::FORBIDDEN),
+    ] {
+        let headers = [("host", "tide.example.org"), ("authorization", "Bearer TOKEN"), ("origin", origin)];
+        assert_eq!(ask(&served, Method::GET, "/s/sa", &headers).0, wanted, "{origin}");
+    }
+}
+
+#[test]
 fn the_token_opens_a_page_once_and_leads_to_no_other_place() {
     let served = served();
     for (path, to) in [
@@ -152,9 +172,18 @@ fn an_address_of_any_shape_gets_a_readable_answer_and_reaches_no_file() {
         ("/s/%2e%2e", 404),
         ("/s/%00", 404),
         ("/s/%ff%fe", 400),
-        ("/s/sa/tree?a=zzz&b=%00", 200),
-        ("/s/sa?before=nope", 200),
-        ("/s/sa?at=%22%3E%3Cscript%3E", 200),
+        ("/s/%ff/tree", 400),
+        ("/s/sa/tree?a=zzz&b=%00", 404),
+        ("/s/sa/export?head=zzz", 404),
+        ("/s/sa/export?to=md&head=a1", 200),
+        ("/s/none/export", 404),
+        ("/s/s/export", 300),
+        ("/s/sa?head=nope", 404),
+        ("/s/sa?before=nope", 404),
+        ("/s/sa?after=nope", 404),
+        ("/s/sa?at=%22%3E%3Cscript%3E", 404),
+        ("/s/native:sa", 200),
+        ("/s/claude:sa", 404),
         ("/s/sa?message=u1&part=99999999999999999999", 200),
         ("/s/sa?message=u1&part=999", 200),
         ("/s/sa/replay?turn=-1", 200),
@@ -162,7 +191,7 @@ fn an_address_of_any_shape_gets_a_readable_answer_and_reaches_no_file() {
         ("/s/sa/files?file=999999", 200),
         ("/s/sa/part/u1/0", 200),
         ("/s/sa/part/u1/9", 404),
-        ("/s/sa/part/u1/x", 400),
+        ("/s/sa/part/u1/x", 404),
         ("/s/sa/file/u1/0", 404),
         ("/?from=999999999&sort=%3Cb%3E&since=x&state=y&by=z&agent=%22", 200),
         ("/search?q=%22unclosed", 400),
@@ -175,6 +204,7 @@ fn an_address_of_any_shape_gets_a_readable_answer_and_reaches_no_file() {
         let answer = served.page(path);
         assert_eq!(answer.status.as_u16(), wanted, "{path}: {}", answer.body);
         assert!(!answer.body.contains("<script>") && !answer.body.contains("root:"), "{path}");
+        assert!(!answer.body.contains("Invalid URL"), "{path}: the framework's words");
     }
     let (status, _) =
         ask(&served, Method::DELETE, "/s/sa", &[("host", "localhost:4747"), ("authorization", "Bearer TOKEN")]);

@@ -3,8 +3,8 @@
 mod record;
 mod replay;
 
-use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr};
+use std::io::{ErrorKind, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex};
@@ -221,11 +221,11 @@ fn in_home(path: &str, home: &Path) -> PathBuf {
     }
 }
 
-/// The name that is also answered to: the one that was typed, or that of another address than this machine's own.
+/// The name that is also answered to: the one that was typed, or that of an address besides 127.0.0.1 and ::1.
 fn public_host(args: &ServeArgs, address: IpAddr, port: u16) -> Option<String> {
-    let typed = args.public_host.clone();
-    typed
-        .or_else(|| (!address.is_loopback() && !address.is_unspecified()).then(|| format!("{}:{port}", shown(address))))
+    let known = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+    let is_other = !address.is_unspecified() && !known.contains(&address);
+    args.public_host.clone().or_else(|| is_other.then(|| format!("{}:{port}", shown(address))))
 }
 
 /// Whether this can stand before the path of a web address.
@@ -245,7 +245,12 @@ fn shown(address: IpAddr) -> String {
 fn cannot_listen(address: IpAddr, port: Option<u16>, error: &std::io::Error) -> Failure {
     let port = port.unwrap_or(PORT);
     let failure = Failure::new(FailureKind::Usage, format!("cannot listen on {address} port {port}: {error}"));
-    failure.hint("another program has the port; leave out --port to use the next free one")
+    match error.kind() {
+        ErrorKind::AddrInUse => failure.hint("another program has the port; leave out --port to use the next free one"),
+        ErrorKind::AddrNotAvailable => failure.hint("this machine does not have that address; leave out --bind"),
+        ErrorKind::PermissionDenied => failure.hint("use a port above 1023"),
+        _ => failure,
+    }
 }
 
 /// Opens the browser; without one, the address is there to be copied.

@@ -39,6 +39,8 @@ pub struct Guard {
     /// The names of this server, each with its port.
     hosts: Vec<String>,
     port: u16,
+    /// One of the names: before it may be a proxy that speaks HTTPS.
+    public: Option<String>,
     /// Other sites whose pages may ask the API, with the token.
     origins: Vec<String>,
     /// In the printed address.
@@ -71,8 +73,9 @@ impl Guard {
         if port == 80 {
             hosts.extend(names.map(str::to_owned));
         }
-        hosts.extend(public.map(str::to_ascii_lowercase));
-        Ok(Guard { hosts, port, origins: Vec::new(), token: Secret::random()?, cookie: Secret::random()? })
+        let public = public.map(str::to_ascii_lowercase);
+        hosts.extend(public.clone());
+        Ok(Guard { hosts, port, public, origins: Vec::new(), token: Secret::random()?, cookie: Secret::random()? })
     }
 
     /// Lets pages of these sites ask the API, with the token: each is exactly what a browser sends as `Origin`.
@@ -100,12 +103,8 @@ impl Guard {
         }
         let is_allowed = self.allowed_origin(uri, headers).is_some();
         if let Some(origin) = headers.get(header::ORIGIN).filter(|_| !is_allowed) {
-            let is_ours = origin
-                .to_str()
-                .ok()
-                .and_then(|origin| origin.strip_prefix("http://"))
-                .is_some_and(|host| self.is_host(host));
-            if !is_ours {
+            let is_ours = |origin: &str| self.own_rest(origin).is_some_and(str::is_empty);
+            if !origin.to_str().is_ok_and(is_ours) {
                 return Verdict::Refused("another site asked for this\n");
             }
         }
@@ -184,9 +183,20 @@ impl Guard {
     /// The page of ours that a request came from; the list, if it came from anywhere else.
     pub(super) fn own_path_before(&self, headers: &HeaderMap) -> String {
         let referer = headers.get(header::REFERER).and_then(|referer| referer.to_str().ok()).unwrap_or_default();
-        let rest = referer.strip_prefix("http://").unwrap_or_default();
+        self.own_rest(referer).map_or_else(|| "/".to_owned(), own_path)
+    }
+
+    /// What stands behind scheme and host of an address, if they are ours.
+    fn own_rest<'a>(&self, address: &'a str) -> Option<&'a str> {
+        let (scheme, rest) = address.split_once("://")?;
         let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        if self.is_host(host) { own_path(path) } else { "/".to_owned() }
+        let is_public = || self.public.as_ref().is_some_and(|public| public.eq_ignore_ascii_case(host));
+        let is_ours = match scheme {
+            "http" => self.is_host(host),
+            "https" => is_public(),
+            _ => false,
+        };
+        is_ours.then_some(path)
     }
 }
 
