@@ -4,8 +4,10 @@ document.documentElement.classList.add("js");
 
 document.addEventListener("DOMContentLoaded", () => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+  const first = (selector) => document.querySelector(selector);
+  const byId = (id) => document.getElementById(id);
   const messages = () => all("#messages > .msg[id]");
-  const rail = document.getElementById("rail-todos");
+  const rail = byId("rail-todos");
   let current = null;
 
   // The outline and the task list show where the reader is.
@@ -21,7 +23,7 @@ document.addEventListener("DOMContentLoaded", () => {
       else link.removeAttribute("aria-current");
     }
     for (const tick of all(".trace-map a")) {
-      const target = document.getElementById(tick.getAttribute("href").slice(1));
+      const target = byId(tick.getAttribute("href").slice(1));
       tick.classList.toggle("here", target?.closest("#messages > .msg") === message);
     }
     if (!rail) return;
@@ -40,7 +42,7 @@ document.addEventListener("DOMContentLoaded", () => {
   // An address that somebody typed may be none of ours.
   function named(id) {
     try {
-      return document.getElementById(decodeURIComponent(id));
+      return byId(decodeURIComponent(id));
     } catch {
       return null;
     }
@@ -75,7 +77,7 @@ document.addEventListener("DOMContentLoaded", () => {
     folds.forEach((fold) => { fold.open = open; });
   };
   const tab = (name) => all(".tabs a").find((link) => link.dataset.key === name)?.click();
-  const turn = (rel) => document.querySelector(`a[rel="${rel}"]`)?.click();
+  const turn = (rel) => first(`a[rel="${rel}"]`)?.click();
   const isPrompt = (one) => one.classList.contains("msg-user");
   const isFailure = (one) => one.querySelector(".tool-err, .tool-denied, .notice") !== null;
 
@@ -94,17 +96,17 @@ document.addEventListener("DOMContentLoaded", () => {
     g: () => go(messages()[0]), G: () => go(messages().pop(), "end"),
     o: () => toggle(all("details", messages()[place()])),
     O: () => toggle(all("#messages .tool")),
-    y: () => { const one = messages()[place()]; if (one) copy(location.href.split("#")[0] + "#" + one.id); },
+    y: () => { const one = messages()[place()]; if (one) copy(one.querySelector(".anchor")?.href ?? location.href.split("#")[0] + "#" + one.id); },
     t: () => tab("tree"), f: () => tab("files"), r: () => tab("replay"), c: () => tab("conversation"),
-    ArrowLeft: () => turn("prev"), ArrowRight: () => turn("next"), p: () => document.querySelector("[data-play]")?.click(),
-    "/": () => { const field = document.querySelector("input[type=search]"); field?.focus(); field?.select(); },
-    "?": () => { const help = document.getElementById("help"); if (help.open) help.close(); else help.showModal(); },
+    ArrowLeft: () => turn("prev"), ArrowRight: () => turn("next"), p: () => first("[data-play]")?.click(),
+    "/": () => { const field = first("input[type=search]"); field?.focus(); field?.select(); },
+    "?": () => { const help = byId("help"); if (help.open) help.close(); else help.showModal(); },
   };
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
     const isArrow = event.key.startsWith("Arrow");
-    if (isArrow && (event.target.closest("pre, .scroll-x") || !document.querySelector("a[rel=prev], a[rel=next]"))) return;
+    if (isArrow && (event.target.closest("pre, .scroll-x") || !first("a[rel=prev], a[rel=next]"))) return;
     const act = keys[event.key];
     if (!act) return;
     event.preventDefault();
@@ -113,7 +115,14 @@ document.addEventListener("DOMContentLoaded", () => {
 
   document.addEventListener("click", (event) => {
     const anchor = event.target.closest(".msg-head > a.anchor");
-    if (anchor) copy(anchor.href, anchor);
+    if (anchor) {
+      copy(anchor.href, anchor);
+      // The message is on this page: its link need not load it again.
+      if (!event.ctrlKey && !event.metaKey && named(anchor.hash.slice(1))) {
+        event.preventDefault();
+        location.hash = anchor.hash;
+      }
+    }
     const button = event.target.closest("[data-copy]");
     if (button) copy(button.closest("figure, .copy").querySelector("code").textContent, button);
   });
@@ -121,7 +130,7 @@ document.addEventListener("DOMContentLoaded", () => {
   // Earlier messages come into the same page; the view stays where it is.
   document.addEventListener("click", async (event) => {
     const link = event.target.closest("[data-earlier] > a");
-    const box = document.getElementById("messages");
+    const box = byId("messages");
     if (!link || !box || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     const answer = await fetch(link.href);
@@ -130,24 +139,24 @@ document.addEventListener("DOMContentLoaded", () => {
     const height = document.documentElement.scrollHeight;
     box.prepend(...page.getElementById("messages").childNodes);
     const pager = page.querySelector("[data-earlier]");
-    document.querySelector("[data-earlier]").replaceWith(...(pager ? [pager] : []));
-    document.querySelector(".outline")?.prepend(...all(".outline > li", page));
+    first("[data-earlier]").replaceWith(...(pager ? [pager] : []));
+    first(".outline")?.prepend(...all(".outline > li", page));
     for (const symbol of all("svg[hidden] > symbol", page)) {
-      if (!document.getElementById(symbol.id)) document.querySelector("svg[hidden]").append(symbol);
+      if (!byId(symbol.id)) first("svg[hidden]").append(symbol);
     }
     scrollBy({ top: document.documentElement.scrollHeight - height, behavior: "instant" });
   });
 
   // A replay goes on by itself: ten times as fast as it was, but so that it can be read.
-  if (document.querySelector("[data-play=on]")) {
-    const next = document.querySelector("a[rel=next]");
-    const took = Number(document.querySelector("[data-took]")?.dataset.took ?? 0);
+  if (first("[data-play=on]")) {
+    const next = first("a[rel=next]");
+    const took = Number(first("[data-took]")?.dataset.took ?? 0);
     if (next) setTimeout(() => location.replace(next.href + "&play=1"), Math.min(Math.max(took / 10, 2000), 10000));
   }
 
   // A session while it is written: whole messages come by their ids, as the page has them.
-  const box = document.querySelector("#messages[data-live]");
-  const bar = document.querySelector(".live");
+  const box = first("#messages[data-live]");
+  const bar = first(".live");
   if (box && bar) {
     const button = (name) => bar.querySelector(`[data-live-key=${name}]`);
     const root = document.documentElement;
@@ -174,8 +183,8 @@ document.addEventListener("DOMContentLoaded", () => {
       shelf.innerHTML = html;
       const parts = [...shelf.content.children];
       const article = parts.find(isOwn);
-      const old = document.getElementById(article.id);
-      const place = old ?? document.getElementById(behind);
+      const old = byId(article.id);
+      const place = old ?? byId(behind);
       // It stands before what the page shows.
       if (!place && box.firstElementChild) return;
       if (place) clear(place, "nextElementSibling");
@@ -198,7 +207,7 @@ document.addEventListener("DOMContentLoaded", () => {
       if (kind === "message") put(data);
       else if (kind === "removed") {
         for (const id of data.anchors) {
-          const one = document.getElementById(id);
+          const one = byId(id);
           if (one) { clear(one, "previousElementSibling"); one.remove(); }
         }
       } else {
@@ -243,7 +252,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   // The list of sessions while it changes.
-  const running = document.querySelector(".running[data-live]");
+  const running = first(".running[data-live]");
   if (running) {
     const rows = (id) => all("[data-session]").filter((one) => one.dataset.session === id);
     const count = () => {
@@ -258,7 +267,7 @@ document.addEventListener("DOMContentLoaded", () => {
       if (run) running.insertAdjacentHTML("beforeend", run);
       const row = rows(id).find((one) => one.closest(".row"));
       if (row) row.outerHTML = html;
-      else if (!location.search) document.querySelector(".day > ol")?.insertAdjacentHTML("afterbegin", html);
+      else if (!location.search) first(".day > ol")?.insertAdjacentHTML("afterbegin", html);
       count();
     });
     stream.addEventListener("removed", (event) => { JSON.parse(event.data).ids.flatMap(rows).forEach((one) => one.remove()); count(); });
@@ -271,6 +280,12 @@ document.addEventListener("DOMContentLoaded", () => {
     waiting = true;
     requestAnimationFrame(() => { waiting = false; moved(inView()); });
   }, { passive: true });
-  if (location.hash) go(named(location.hash.slice(1))?.closest(".msg"));
+  const target = named(location.hash.slice(1))?.closest(".msg");
+  // A message of another page: its anchor is its record with another sign for the encoded characters.
+  if (!target && location.hash.startsWith("#m-") && !/[?&]at=/.test(location.search) && byId("messages")) {
+    const there = location.pathname + "?at=" + location.hash.slice(3).replaceAll(":", "%");
+    fetch(there).then((answer) => { if (answer.ok) location.replace(there + location.hash); });
+  }
+  if (location.hash) go(target);
   else moved(inView());
 });

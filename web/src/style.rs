@@ -36,7 +36,7 @@ fn smaller_script(script: &str) -> String {
                 }
                 None if matches!(c, '"' | '\'' | '`') => quote = Some(c),
                 None if c == ' ' => {
-                    let is_sign = |c: char| "{}()[];,=<>*?:&|!".contains(c);
+                    let is_sign = |c: char| "{}()[];,=<>*?:&|!+".contains(c);
                     let (before, after) = (out.chars().last(), chars.peek().copied());
                     if before.is_some_and(is_sign) || after.is_some_and(is_sign) {
                         continue;
@@ -72,7 +72,25 @@ fn smaller(css: &str) -> String {
     let small = [" 0.", ":0.", ",0.", "(0."]
         .iter()
         .fold(small, |css, what| css.replace(what, &what.replace('0', "")));
-    with_short_names(&with_physical_names(small))
+    with_short_names(&with_single_uses_inline(with_physical_names(small)))
+}
+
+/// A custom property of the root that is used once is written where it is used.
+fn with_single_uses_inline(css: String) -> String {
+    let Some((before, rest)) = css.split_once(":root{") else { return css };
+    let Some((root, after)) = rest.split_once('}') else { return css };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let uses =
+        |name: &str| css.match_indices(name).filter(|(at, _)| !css[at + name.len()..].starts_with(is_name)).count();
+    let is_single = |name: &str| uses(name) == 2 && after.contains(&format!("var({name})"));
+    let (single, kept): (Vec<&str>, Vec<&str>) = root.split(';').partition(|declared| {
+        declared.split_once(':').is_some_and(|(name, _)| name.starts_with("--") && is_single(name))
+    });
+    let after = single
+        .iter()
+        .filter_map(|declared| declared.split_once(':'))
+        .fold(after.to_owned(), |css, (name, value)| css.replace(&format!("var({name})"), value));
+    format!("{before}:root{{{}}}{after}", kept.join(";"))
 }
 
 /// Logical properties whose meaning does not depend on the direction of the text have shorter names: our lines are horizontal.
@@ -147,13 +165,21 @@ mod tests {
     }
 
     #[test]
+    fn a_property_that_is_used_once_is_written_there() {
+        assert_eq!(
+            with_single_uses_inline(":root{--a:red;--a-b:blue;--c:1px;top:0}.x{color:var(--a);left:var(--c)}.y{right:var(--c);color:var(--a-b)}".to_owned()),
+            ":root{--c:1px;top:0}.x{color:red;left:var(--c)}.y{right:var(--c);color:blue}"
+        );
+    }
+
+    #[test]
     fn names_are_short_and_a_script_means_the_same() {
         assert_eq!(
             with_short_names(":root{--ink:red;--ink-2:blue}.a--b{color:var(--ink-2,var(--ink))}"),
             ":root{--a:red;--b:blue}.a--b{color:var(--b,var(--a))}"
         );
         let script = "// no\n  const a = (b) => b ? `${b} = x` : \"it's  = 1\";\n  if (a === b + 1) return a;";
-        assert_eq!(smaller_script(script), "const a=(b)=>b?`${b} = x`:\"it's  = 1\";if(a===b + 1)return a;");
+        assert_eq!(smaller_script(script), "const a=(b)=>b?`${b} = x`:\"it's  = 1\";if(a===b+1)return a;");
     }
 
     #[test]

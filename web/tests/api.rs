@@ -123,6 +123,10 @@ fn an_error_has_one_shape_and_the_right_status() {
         (Method::POST, "/api/chat", vec![], 405, "method-not-allowed"),
         (Method::GET, "/api/chat", vec![BEARER], 405, "method-not-allowed"),
         (Method::GET, "/s/none.json", vec![BEARER], 404, "not-found"),
+        (Method::GET, "/s/sa.json?head=zz", vec![BEARER], 404, "not-found"),
+        (Method::GET, "/s/sa.json?before=zz", vec![BEARER], 404, "not-found"),
+        (Method::GET, "/s/%ff.json", vec![BEARER], 400, "usage"),
+        (Method::GET, "/s/%ff/tree.json", vec![BEARER], 400, "usage"),
         (Method::GET, "/s/s/tree.json", vec![BEARER], 300, "ambiguous"),
     ] {
         let answer = served.ask(method, path, &headers);
@@ -202,6 +206,9 @@ fn a_tag_says_whether_something_changed() {
     }
     let tag = served.page("/api/v1/sessions").headers["etag"].to_str().unwrap().to_owned();
     assert_eq!(served.ask(Method::GET, "/api/v1/sessions", &[BEARER, ("if-none-match", &tag)]).status, 304);
+    let files = "/api/v1/sessions/sa/files";
+    let tag = served.page(files).headers["etag"].to_str().unwrap().to_owned();
+    assert_eq!(served.ask(Method::GET, files, &[BEARER, ("if-none-match", &tag)]).status, 304);
 }
 
 #[test]

@@ -381,6 +381,11 @@ fn a_session_that_does_not_exist_or_is_gone_is_an_error_and_not_a_stream() {
     fs::remove_file(running.served.folder.path().join(".sage/sessions/sb/messages.jsonl")).unwrap();
     assert_eq!(answer(&running, "/api/v1/sessions/sb/events").0, 410);
     assert_eq!(answer(&running, "/api/v1/sessions/sb/messages").0, 410);
+    for export in ["/s/sb/export", "/s/sb/export?to=md"] {
+        let (status, page) = answer(&running, export);
+        assert_eq!(status, 410, "{export}");
+        assert!(page.contains("This session is gone"), "{export}: {page}");
+    }
 }
 
 #[test]

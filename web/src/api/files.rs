@@ -4,7 +4,7 @@ use axum::response::Response;
 use scrollback::view::files::FileRow;
 use scrollback::write::file_history;
 
-use super::{Ask, List, Problem, json_response};
+use super::{Ask, List, Problem};
 
 /// How many files one answer has.
 const MOST: usize = 10_000;
@@ -18,7 +18,8 @@ pub(crate) fn list(ask: &Ask) -> Result<Response, Problem> {
     let mut text = Vec::new();
     // Beside the path of a file that is a secret as a whole, every string would be masked: the rows are masked already.
     scrollback::model::json::write(&mut text, &List::page(rows, ask, MOST)?).map_err(|_| Problem::internal())?;
-    Ok(json_response(text.into(), None))
+    // Not the tag of the session: restores are noted elsewhere.
+    Ok(ask.tagged(text))
 }
 
 /// Paths and names of tools come from the session, too.

@@ -306,13 +306,15 @@ impl Ask {
         if let Some(mask) = &self.site.places.mask {
             text = mask.line(&text).bytes.into_owned();
         }
+        Ok(self.tagged(text))
+    }
+
+    /// JSON that is made whole and has no secrets; its tag is that of its content.
+    pub(crate) fn tagged(&self, text: Vec<u8>) -> Response {
         let hash = Sha256::digest(&text);
         let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
         let tag = format!("\"{hash}-{}\"", text.len());
-        if let Some(unchanged) = self.unchanged(&tag) {
-            return Ok(unchanged);
-        }
-        Ok(json_response(Body::from(text), Some(&tag)))
+        self.unchanged(&tag).unwrap_or_else(|| json_response(Body::from(text), Some(&tag)))
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) fn list(ask: &Ask) -> Result<Response, Problem> {
         Some(cursor) => Cursor::parse(cursor).ok_or_else(|| invalid_cursor(cursor))?.after(&found),
         None => 0,
     };
+    // Rows of large sessions come from the index, and which requests they have is kept beside them.
+    (ask.site.open_archive)().add_requests(&mut found);
     listing::mark_copied_requests(&mut found.iter_mut().map(|(row, _)| &mut **row).collect::<Vec<_>>());
     let page: Vec<&SessionRow> = found.iter().skip(from).take(limit).map(|(row, _)| &**row).collect();
     let has_more = from + page.len() < found.len();

@@ -48,12 +48,12 @@ fn conversation(ask: &Ask, pick: Pick) -> Result<Response, Problem> {
     if let Some(summary) = listing::summary_elsewhere(&session) {
         session.title_from_summary(summary);
     }
-    let head = session::head(&session, &ask.params);
+    let head = session::head(&session, &ask.params)?;
     let branch = head.map(|head| session.branch(head));
     let branch = branch.unwrap_or(Branch { records: Vec::new(), gaps: Vec::new(), cycle: Vec::new() });
     let conversation = Conversation::new(&branch);
     let range = match pick {
-        Pick::Page => session::range(&ask.params, &session, &conversation).0,
+        Pick::Page => session::range(&ask.params, &session, &conversation)?.0,
         Pick::Turn => replay::turn(&ask.params, &conversation).unwrap_or(0..0),
     };
     let is_whole = range.len() == conversation.len();

@@ -29,25 +29,25 @@ pub(crate) fn no_page() -> Made {
     problem(StatusCode::NOT_FOUND, "No such page", html! { p { "This address leads nowhere." } })
 }
 
-/// The session's files cannot be read.
+/// The address is no text.
+pub(crate) fn bad_address() -> Made {
+    problem(StatusCode::BAD_REQUEST, "Not an address", html! { p { "This address is not UTF-8 when it is decoded." } })
+}
+
+/// The session's files cannot be read, or it has no such record.
 pub(crate) fn unreadable(error: &scrollback::Error) -> Made {
-    let is_gone =
-        matches!(error, scrollback::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound);
-    match is_gone {
-        true => problem(
+    let because = html! { p { (text::brief(&error.to_string(), 500)) } };
+    match error {
+        scrollback::Error::NoRecord(_) => problem(StatusCode::NOT_FOUND, "This session has no such record", because),
+        scrollback::Error::AmbiguousRecord { .. } => {
+            problem(StatusCode::MULTIPLE_CHOICES, "Several records have an id that begins so", because)
+        }
+        scrollback::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => problem(
             StatusCode::GONE,
             "This session is gone",
-            html! {
-                p { "Its file has been moved or deleted since the list was made." }
-            },
+            html! { p { "Its file has been moved or deleted since the list was made." } },
         ),
-        false => problem(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "This session cannot be read",
-            html! {
-                p { (text::brief(&error.to_string(), 500)) }
-            },
-        ),
+        _ => problem(StatusCode::INTERNAL_SERVER_ERROR, "This session cannot be read", because),
     }
 }
 

@@ -55,13 +55,13 @@ fn conversation(entry: &Entry, params: &Params, site: &Site, live: &Live) -> scr
         true => Arc::new(site.open_page(&entry.source, page)?),
         false => site.whole(&entry.source)?,
     };
-    let Some(head) = head(&session, params) else { return Ok(error::empty(entry)) };
+    let Some(head) = head(&session, params)? else { return Ok(error::empty(entry)) };
     let branch = session.branch(head);
     let conversation = Conversation::new(&branch);
     if conversation.is_empty() {
         return Ok(error::empty(entry));
     }
-    let (range, part) = range(params, &session, &conversation);
+    let (range, part) = range(params, &session, &conversation)?;
     let shown = messages(&session, &branch, &conversation, range, part, &address(entry), params, site)?;
     let is_head = session.head().is_some_and(|main| main.id() == head.id());
     let branch_note = (!is_head).then(|| head.id().into_owned());
@@ -81,13 +81,13 @@ fn conversation(entry: &Entry, params: &Params, site: &Site, live: &Live) -> scr
 }
 
 /// The head of the branch that is shown.
-pub(crate) fn head<'s>(session: &'s Session, params: &Params) -> Option<RecordRef<'s>> {
+pub(crate) fn head<'s>(session: &'s Session, params: &Params) -> scrollback::Result<Option<RecordRef<'s>>> {
     let wanted = params.get("at").or(params.get("message"));
-    let head = match params.get("head") {
-        Some(head) => session.find(head).ok(),
-        None => wanted.and_then(|wanted| session.find(wanted).ok()).map(|at| head_through(session, at)),
-    };
-    head.or(session.head())
+    Ok(match (params.get("head"), wanted) {
+        (Some(head), _) => Some(session.find(head)?),
+        (None, Some(wanted)) => Some(head_through(session, session.find(wanted)?)),
+        (None, None) => session.head(),
+    })
 }
 
 /// The newest head whose branch contains the record.
@@ -101,25 +101,32 @@ fn head_through<'s>(session: &'s Session, record: RecordRef<'s>) -> RecordRef<'s
 }
 
 /// Which messages are shown, and from which part the first of them.
-pub(crate) fn range(params: &Params, session: &Session, conversation: &Conversation<'_, '_>) -> (Range<usize>, usize) {
-    let position = |name: Option<&str>| conversation.position(session.find(name?).ok()?);
+pub(crate) fn range(
+    params: &Params,
+    session: &Session,
+    conversation: &Conversation<'_, '_>,
+) -> scrollback::Result<(Range<usize>, usize)> {
+    let position = |name: &str| -> scrollback::Result<Option<usize>> {
+        let record = params.get(name).map(|record| session.find(record)).transpose()?;
+        Ok(record.and_then(|record| conversation.position(record)))
+    };
     let len = conversation.len();
-    if let Some(at) = position(params.get("message")) {
-        return (at..at + 1, params.number("part").unwrap_or(0));
+    if let Some(at) = position("message")? {
+        return Ok((at..at + 1, params.number("part").unwrap_or(0)));
     }
     if params.has("first") {
-        return (0..PAGE_MESSAGES.min(len), 0);
+        return Ok((0..PAGE_MESSAGES.min(len), 0));
     }
-    if let Some(at) = position(params.get("at")) {
+    if let Some(at) = position("at")? {
         // What was looked for is near the top, with a little of what came before it.
         let start = at.saturating_sub(2);
-        return (start..len.min(start + PAGE_MESSAGES), 0);
+        return Ok((start..len.min(start + PAGE_MESSAGES), 0));
     }
-    if let Some(at) = position(params.get("after")) {
-        return (at + 1..len.min(at + 1 + PAGE_MESSAGES), 0);
+    if let Some(at) = position("after")? {
+        return Ok((at + 1..len.min(at + 1 + PAGE_MESSAGES), 0));
     }
-    let end = position(params.get("before")).unwrap_or(len);
-    (end.saturating_sub(PAGE_MESSAGES)..end, 0)
+    let end = position("before")?.unwrap_or(len);
+    Ok((end.saturating_sub(PAGE_MESSAGES)..end, 0))
 }
 
 /// The messages of a page.

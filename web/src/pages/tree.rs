@@ -54,11 +54,11 @@ fn tree(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made>
     }
     let heads: Vec<RecordRef<'_>> =
         session.heads().filter(|head| head.kind != HeadKind::Sidechain).map(|head| head.record).collect();
-    let chosen = |name: &str, or: usize| {
-        let named = params.get(name).and_then(|head| session.find(head).ok());
-        named.or_else(|| heads.get(or).copied())
+    let chosen = |name: &str, or: usize| match params.get(name) {
+        Some(head) => session.find(head).map(Some),
+        None => Ok(heads.get(or).copied()),
     };
-    let (a, b) = (chosen("a", 1), chosen("b", 0));
+    let (a, b) = (chosen("a", 1)?, chosen("b", 0)?);
     let body = html! {
         (header(entry, "tree", site))
         p.tree-key {

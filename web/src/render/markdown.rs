@@ -198,7 +198,7 @@ impl Writer<'_> {
             Tag::Table(alignments) => {
                 self.alignments = alignments;
                 self.out
-                    .push_str("<div class=\"scroll-x\" tabindex=\"0\" role=\"region\" aria-label=\"Table\"><table>");
+                    .push_str("<div class=\"scroll-x\" tabindex=\"0\" role=\"group\" aria-label=\"Table\"><table>");
             }
             Tag::TableHead => {
                 (self.in_head, self.column) = (true, 0);
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn tables_lists_and_code_keep_their_structure() {
-        insta::assert_snapshot!(check("| a | b |\n|---|--:|\n| 1 | `2` |\n\n3. x\n   - [x] y\n\n```rs\nfn\n```\n\n~~s~~[^1]\n\n[^1]: note"), @r##"<div class="scroll-x" tabindex="0" role="region" aria-label="Table"><table><thead><tr><th>a</th><th class="r">b</th></tr></thead><tbody><tr><td>1</td><td class="r"><code>2</code></td></tr></tbody></table></div><ol start="3"><li>x<ul><li><span aria-hidden="true">☑ </span><span class="vh">done: </span>y</li></ul></li></ol><figure class="code"><figcaption>rs <button class="btn btn-icon end js-only" type="button" data-copy="code" aria-label="Copy the code"><svg class="i" aria-hidden="true"><use href="#i-copy"></use></svg></button></figcaption><pre tabindex="0"><code><span class="hl-storage">fn</span></code></pre></figure><p><s>s</s><sup>1</sup></p><div class="footnote"><sup>1</sup> <p>note</p></div>"##);
+        insta::assert_snapshot!(check("| a | b |\n|---|--:|\n| 1 | `2` |\n\n3. x\n   - [x] y\n\n```rs\nfn\n```\n\n~~s~~[^1]\n\n[^1]: note"), @r##"<div class="scroll-x" tabindex="0" role="group" aria-label="Table"><table><thead><tr><th>a</th><th class="r">b</th></tr></thead><tbody><tr><td>1</td><td class="r"><code>2</code></td></tr></tbody></table></div><ol start="3"><li>x<ul><li><span aria-hidden="true">☑ </span><span class="vh">done: </span>y</li></ul></li></ol><figure class="code"><figcaption>rs <button class="btn btn-icon end js-only" type="button" data-copy="code" aria-label="Copy the code"><svg class="i" aria-hidden="true"><use href="#i-copy"></use></svg></button></figcaption><pre tabindex="0"><code><span class="hl-storage">fn</span></code></pre></figure><p><s>s</s><sup>1</sup></p><div class="footnote"><sup>1</sup> <p>note</p></div>"##);
     }
 
     #[test]

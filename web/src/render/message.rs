@@ -91,7 +91,6 @@ fn is_moved(data: &DataPart, beside: &Beside<'_>) -> bool {
 fn head(message: &Message, look: &Look<'_>) -> Markup {
     let at: Option<Timestamp> = message.noted("timestamp").and_then(|at| at.parse().ok());
     let (name, address) = name(message, look);
-    let anchor = text::anchor(&message.id);
     let short = text::short_id(&message.id);
     let level = look.level;
     html! {
@@ -106,7 +105,7 @@ fn head(message: &Message, look: &Look<'_>) -> Markup {
             @if !address.is_empty() { span dir="auto" { (address) } }
             @if let Some(at) = at { (words::clock(at, look.zone)) }
             @if let Some(thinking) = thinking(message) { span { "thinking: " (thinking) } }
-            a.anchor href={ "#m-" (anchor) } aria-label={ "Link to message " (short) } { "#" (short) }
+            a.anchor href=(look.message_address(&message.id)) aria-label={ "Link to message " (short) } { "#" (short) }
         }
     }
 }

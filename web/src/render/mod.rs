@@ -111,6 +111,15 @@ impl<'a> Look<'a> {
         cwd.as_deref().and_then(below).filter(|rest| !rest.is_empty()).unwrap_or(path)
     }
 
+    /// The address of a message. A page names its record too, as the message may be on another page by the time the link is opened.
+    pub fn message_address(&self, message: &str) -> String {
+        let anchor = text::anchor(message);
+        match self.medium {
+            Medium::Page(session) => format!("{session}?at={}#m-{anchor}", text::path_segment(message)),
+            Medium::File => format!("#m-{anchor}"),
+        }
+    }
+
     /// The address of a whole part, where the page does not show all of it.
     pub fn part_address(&self, message: &str, part: usize) -> Option<String> {
         match self.medium {

@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
 use scrollback::model::Part;
 use scrollback::view::Conversation;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::api::twins::{self, Twin};
 use crate::api::{self, Answerer, Ask, Problem};
@@ -99,6 +99,7 @@ pub fn router_with(site: Arc<Site>, guard: Arc<Guard>, further: Router) -> Route
             true => Problem::method(format!("{} can only be read", uri.path())).into_response(),
             false => plain(StatusCode::METHOD_NOT_ALLOWED, "this address cannot be asked so\n"),
         })
+        .layer(middleware::from_fn_with_state(shared.clone(), refuse_bytes))
         .layer(axum::extract::DefaultBodyLimit::max(FORM_LIMIT_BYTES))
         .with_state(shared.clone())
         .merge(further)
@@ -164,6 +165,24 @@ async fn judge(State(shared): State<Shared>, request: axum::extract::Request, ne
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+/// Says in our own words that an address is no text: the framework would say it in its own.
+async fn refuse_bytes(
+    State(shared): State<Shared>,
+    request: axum::extract::Request,
+    next: middleware::Next,
+) -> Response {
+    let path = request.uri().path();
+    let is_text = percent_encoding::percent_decode_str(path).decode_utf8().is_ok();
+    match api::is_for_programs(path) {
+        _ if is_text => next.run(request).await,
+        true => Problem::usage("the address is not UTF-8 when it is decoded").into_response(),
+        false => {
+            let (uri, headers) = (request.uri().clone(), request.headers().clone());
+            make(shared, uri, headers, |_, _| error::bad_address()).await
+        }
+    }
 }
 
 /// What a page of another site may ask.
@@ -313,10 +332,10 @@ async fn choose_theme(
 /// The whole text of a part, as text.
 async fn whole_part(
     State(shared): State<Shared>,
-    Path((id, message, part)): Path<(String, String, usize)>,
+    Path((id, message, part)): Path<(String, String, String)>,
 ) -> Response {
     let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return unavailable() };
-    let read = tokio::task::spawn_blocking(move || part_of(&shared.site, &id, &message, part));
+    let read = tokio::task::spawn_blocking(move || part_of(&shared.site, &id, &message, &part));
     let Ok(Some(part)) = read.await else { return plain(StatusCode::NOT_FOUND, "there is no such part\n") };
     let whole = match &part {
         Part::Text(part) => part.text.clone(),
@@ -349,11 +368,11 @@ fn tool_text(part: &Part) -> String {
 /// A file that is part of a message: a picture is shown, anything else is only saved.
 async fn file_of_message(
     State(shared): State<Shared>,
-    Path((id, message, part)): Path<(String, String, usize)>,
+    Path((id, message, part)): Path<(String, String, String)>,
 ) -> Response {
     let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return unavailable() };
     let read = tokio::task::spawn_blocking(move || {
-        let (url, name) = match part_of(&shared.site, &id, &message, part)? {
+        let (url, name) = match part_of(&shared.site, &id, &message, &part)? {
             Part::File(part) => (part.url, part.filename),
             Part::ReasoningFile(part) => (part.url, None),
             _ => return None,
@@ -384,7 +403,8 @@ fn saved_name(name: &str) -> String {
     if name.is_empty() { "file".to_owned() } else { name.to_owned() }
 }
 
-fn part_of(site: &Site, id: &str, message: &str, part: usize) -> Option<Part> {
+fn part_of(site: &Site, id: &str, message: &str, part: &str) -> Option<Part> {
+    let part: usize = part.parse().ok()?;
     let shelf = site.catalogue.shelf();
     let Found::One(entry) = shelf.find(id) else { return None };
     let session = site.whole(&entry.source).ok()?;
@@ -402,23 +422,31 @@ fn part_of(site: &Site, id: &str, message: &str, part: usize) -> Option<Part> {
     })
 }
 
-/// The session as one file.
-async fn export_file(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri) -> Response {
+/// The session as one file. What is wrong with it is said as a page, before its first byte.
+async fn export_file(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
     let params = api::params(&uri);
     let is_markdown = params.get("to") == Some("md");
     let shelf = shared.site.catalogue.shelf();
-    let Found::One(entry) = shelf.find(&id) else { return plain(StatusCode::NOT_FOUND, "there is no such session\n") };
+    let Found::One(entry) = shelf.find(&id) else {
+        return make(shared.clone(), uri, headers, move |_, site| session::with(&id, site, |_| error::no_page())).await;
+    };
     let (source, name) = (entry.source.clone(), file_name(entry.row.id.as_str()));
     let (sender, receiver) = mpsc::channel::<io::Result<Bytes>>(4);
+    let (begun_sender, begun) = oneshot::channel();
     let site = shared.site.clone();
     tokio::task::spawn_blocking(move || {
-        let mut out = io::BufWriter::with_capacity(64 * 1024, Sent { sender });
-        let written = write_export(&site, &source, is_markdown, &mut out);
-        if let Err(error) = written {
+        let mut out = io::BufWriter::with_capacity(64 * 1024, Sent { sender, begun: Some(begun_sender) });
+        let Err(error) = write_export(&site, &source, &params, is_markdown, &mut out) else { return };
+        let sent = out.get_mut();
+        match (sent.begun.take(), error) {
+            (Some(begun), export::Error::Read(error)) => drop(begun.send(Err(error))),
             // The reader sees a file that ends too soon, and the connection says so.
-            drop(out.get_ref().sender.blocking_send(Err(io::Error::other(error.to_string()))));
+            (_, error) => drop(sent.sender.blocking_send(Err(io::Error::other(error.to_string())))),
         }
     });
+    if let Ok(Err(error)) = begun.await {
+        return make(shared, uri, headers, move |_, _| error::unreadable(&error)).await;
+    }
     let body = Body::from_stream(Received(receiver));
     let mut response = body.into_response();
     let ending = if is_markdown { "md" } else { "html" };
@@ -431,14 +459,21 @@ async fn export_file(State(shared): State<Shared>, Path(id): Path<String>, uri: 
 fn write_export(
     site: &Site,
     source: &scrollback::Source,
+    params: &Params,
     is_markdown: bool,
     out: &mut dyn Write,
 ) -> Result<(), export::Error> {
+    // The index may know a session whose file is gone.
+    let gone = |error| scrollback::Error::Io { path: source.path.clone(), source: error };
+    std::fs::metadata(&source.path).map_err(gone)?;
     let session = site.open(source)?;
-    let heads = session.head().into_iter().collect();
+    let head = match params.get("head") {
+        Some(head) => Some(session.find(head)?),
+        None => session.head(),
+    };
     let document = Document {
         session: &session,
-        heads,
+        heads: head.into_iter().collect(),
         zone: &site.zone,
         now: (site.now)(),
         price: &*site.price,
@@ -465,10 +500,15 @@ fn file_name(id: &str) -> String {
 /// Pieces of a file on their way to the reader.
 struct Sent {
     sender: mpsc::Sender<io::Result<Bytes>>,
+    /// Told with the first piece.
+    begun: Option<oneshot::Sender<scrollback::Result<()>>>,
 }
 
 impl Write for Sent {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(begun) = self.begun.take() {
+            drop(begun.send(Ok(())));
+        }
         let piece = Bytes::copy_from_slice(bytes);
         self.sender.blocking_send(Ok(piece)).map_err(|_| io::ErrorKind::BrokenPipe)?;
         Ok(bytes.len())
