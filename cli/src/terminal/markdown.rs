@@ -7,6 +7,7 @@ use std::mem::take;
 
 use anstyle::Style;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd};
+use scrollback_web::render::MARKDOWN_LIMIT_BYTES;
 use scrollback_web::render::grammar::Budget;
 
 use super::inline::Inline;
@@ -28,9 +29,13 @@ const MAX_MARKERS_PER_LINE: usize = 256;
 ///
 /// No line is wider than `look.width` (code: `look.code`), or [`super::MIN_COLUMNS`] if that is more.
 pub(crate) fn render(source: &str, look: &Look) -> String {
-    if source.split(['\n', '\r']).any(|line| markers(line) > MAX_MARKERS_PER_LINE) {
+    let is_deep = |line| markers(line) > MAX_MARKERS_PER_LINE;
+    if source.len() > MARKDOWN_LIMIT_BYTES || source.split(['\n', '\r']).any(is_deep) {
         let mut page = Page::new(look);
-        page.code(&Styled::lines(without_last_line_end(source), Style::new()));
+        // Line by line: what is known of a line takes more memory than the line.
+        for line in without_last_line_end(source).split('\n') {
+            page.code(&Styled::lines(line, Style::new()));
+        }
         return page.finish();
     }
     let mut writer = Writer {

@@ -16,7 +16,7 @@ use scrollback::view::tool_view::{self, Ending, Sign, ToolView, attached_name, e
 use serde_json::Value;
 
 use super::{Document, Error, facts};
-use crate::render::{text, words};
+use crate::render::{MARKDOWN_LIMIT_BYTES, text, words};
 use crate::transcript::{FILE_NESTED, FILE_NESTED_MESSAGES, MAX_DEPTH, calls_of_sides, sides};
 
 /// More of one output is cut: nobody pastes it into an issue.
@@ -277,9 +277,12 @@ fn quoted(text: &str) -> String {
     escaped.lines().map(|line| format!("> {line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Markdown in which raw HTML is text and a picture is a link.
+/// Markdown in which raw HTML is text and a picture is a link. What is too long to be parsed is code as a whole.
 fn harmless(source: &str) -> String {
     let source = text::shown(source);
+    if source.len() > MARKDOWN_LIMIT_BYTES {
+        return fenced("", &source);
+    }
     let mut out = String::with_capacity(source.len());
     let mut copied = 0;
     for (event, range) in
@@ -319,6 +322,13 @@ fn cut(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_long_to_be_parsed_is_code() {
+        let long = "<script>1</script> **x** ```\n".repeat(MARKDOWN_LIMIT_BYTES / 20);
+        let code = harmless(&long);
+        assert!(code.starts_with("````\n<script>") && code.ends_with("```\n````"), "{}", &code[..80]);
+    }
 
     #[test]
     fn raw_html_is_text_and_a_picture_is_a_link() {

@@ -80,6 +80,9 @@ pub enum Show {
     Prompts,
 }
 
+/// A longer text is not parsed as Markdown: the parser's tree takes up to twenty times the memory of its text.
+pub const MARKDOWN_LIMIT_BYTES: usize = 2 * 1024 * 1024;
+
 /// How much of one text a page shows; the rest is one link away. A file holds more: it is all there is.
 const PAGE_TEXT_BYTES: usize = 12 * 1024;
 const FILE_TEXT_BYTES: usize = 1024 * 1024;
