@@ -15,7 +15,9 @@ use scrollback::view::tool_view::{SubAgent, ToolView};
 
 use crate::render::icon::{chevron, icon};
 use crate::render::message::{self, Beside};
+use crate::render::tool::Nested;
 use crate::render::words::plural;
+use crate::render::work::Work;
 use crate::render::{Look, Medium, divider, text};
 
 /// Conversations inside of conversations: deeper ones are a link.
@@ -154,15 +156,15 @@ impl<'a> Transcript<'a> {
         let sides = self.sides.get(&at).map(Vec::as_slice).unwrap_or_default();
         // Which call began which side conversation is known by the prompt that both have.
         let started: HashMap<&str, usize> = calls_of_sides(message, sides);
-        let nested = |call: &ToolPart, noted: Option<&str>| {
+        let nested = |call: &ToolPart, agent: &SubAgent<'_>| {
             if let Some(side) = started.get(call.call_id.as_str()).and_then(|side| sides.get(*side)) {
-                return self.side(side, look);
+                return self.side(side, agent.role.unwrap_or_default(), look);
             }
-            self.sub_agent(call, noted, look)
+            self.sub_agent(call, agent, look)
         };
         let is_unnamed = |side: &usize| !started.values().any(|started| started == side);
         let asides = (0..sides.len()).filter(is_unnamed).filter_map(|side| {
-            let inside = self.side(&sides[side], look)?;
+            let inside = self.side(&sides[side], "", look)?.html;
             Some(html! {
                 details class="tool tool-sub" {
                     summary {
@@ -185,9 +187,9 @@ impl<'a> Transcript<'a> {
     }
 
     /// The conversation of a sub-agent that has a session of its own.
-    fn sub_agent(&self, call: &ToolPart, noted: Option<&str>, look: &Look<'_>) -> Option<Markup> {
+    fn sub_agent(&self, call: &ToolPart, agent: &SubAgent<'_>, look: &Look<'_>) -> Option<Nested> {
         let parent = self.session.id().0;
-        let source = self.sub_agents.find(&parent, &call.call_id, noted)?;
+        let source = self.sub_agents.find(&parent, &call.call_id, agent.session)?;
         let id = source.name();
         let address = format!("/s/{}", text::path_segment(&id));
         let foot = html! {
@@ -197,14 +199,14 @@ impl<'a> Transcript<'a> {
             }
         };
         if !self.may_nest(look) {
-            return Some(html! { div.nested { (foot) } });
+            return Some(Nested { html: html! { div.nested { (foot) } }, note: String::new() });
         }
         let session = self.sub_agents.open(&source).ok()?;
         let branch = session.branch(session.head()?);
         let medium = if let Medium::Page(_) = look.medium { Medium::Page(&address) } else { Medium::File };
-        let inner = look.nested(medium, session.dialect().name());
-        let shown = self.inside(&session, &branch, &inner)?;
-        Some(html! { div.nested { (shown) (foot) } })
+        let inner = look.nested(medium, session.dialect().name(), agent.role.unwrap_or_default());
+        let Nested { html, note } = self.inside(&session, &branch, &inner)?;
+        Some(Nested { html: html! { div.nested { (html) (foot) } }, note })
     }
 
     /// Whether there is room for a conversation inside of a call.
@@ -215,30 +217,40 @@ impl<'a> Transcript<'a> {
     }
 
     /// A side conversation in the same file.
-    fn side(&self, side: &Branch<'a>, look: &Look<'_>) -> Option<Markup> {
+    fn side(&self, side: &Branch<'a>, name: &str, look: &Look<'_>) -> Option<Nested> {
         if !self.may_nest(look) {
             return None;
         }
-        let inner = look.nested(look.medium, look.dialect);
-        let shown = self.inside(self.session, side, &inner)?;
-        Some(html! { div.nested { (shown) } })
+        let inner = look.nested(look.medium, look.dialect, name);
+        let Nested { html, note } = self.inside(self.session, side, &inner)?;
+        Some(Nested { html: html! { div.nested { (html) } }, note })
     }
 
-    fn inside(&self, session: &Session, branch: &Branch<'_>, look: &Look<'_>) -> Option<Markup> {
+    fn inside(&self, session: &Session, branch: &Branch<'_>, look: &Look<'_>) -> Option<Nested> {
         let conversation = Conversation::new(branch);
         let most = if look.medium == Medium::File { FILE_NESTED_MESSAGES } else { PAGE_NESTED_MESSAGES };
         let range = conversation.len().saturating_sub(most)..conversation.len();
         let left = range.start;
         let transcript = Transcript::new(session, branch, &conversation, range.clone(), self.sub_agents).ok()?;
         let transcript = Transcript { depth: self.depth + 1, sides: HashMap::new(), ..transcript };
-        let mut html = String::new();
+        let (mut html, mut work) = (String::new(), Work::default());
         for at in range {
-            html += &transcript.message(at, look).ok()?.0;
+            let Some(message) = conversation.message(at).transpose().ok()? else { continue };
+            transcript.add_work(at, &message, &mut work, look);
+            html += &transcript.shown(at, &message, 0, look).0;
         }
-        Some(html! {
+        // What the messages took that are not shown is not known.
+        let note = if left == 0 && session.whole() { work.note() } else { String::new() };
+        let html = html! {
             @if left > 0 { p.meta { (plural(left, "earlier message")) " not shown here" } }
             (PreEscaped(html))
-        })
+        };
+        Some(Nested { html, note })
+    }
+
+    /// Counts what a message took.
+    pub(crate) fn add_work(&self, at: usize, message: &Message, work: &mut Work, look: &Look<'_>) {
+        work.add(message, &self.surroundings.of(at, self.conversation), look.price);
     }
 }
 

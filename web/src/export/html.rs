@@ -75,6 +75,7 @@ fn branch(
         highlighting,
         room_bytes: room,
         nested_left,
+        sub_agent: None,
     };
     out.write_all(if look.is_room { b"<div class=\"room\">" } else { b"<div>" })?;
     for at in range {

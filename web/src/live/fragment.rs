@@ -62,6 +62,7 @@ impl Fragment {
                 highlighting: &highlighting,
                 room_bytes: &room,
                 nested_left: &Cell::new(PAGE_NESTED),
+                sub_agent: None,
             };
             let Some(message) = conversation.message(*at).transpose()? else { continue };
             transcript.begin_after(at.checked_sub(1));

@@ -357,6 +357,7 @@ fn edit_of(session: &Session, row: &FileRow, at: usize, site: &Site) -> Option<M
         highlighting: &highlighting,
         room_bytes: &room,
         nested_left: &Cell::new(0),
+        sub_agent: None,
     };
     Some(diff::changes(&Changes { files, left_out }, &look))
 }

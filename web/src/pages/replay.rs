@@ -51,6 +51,7 @@ fn replay(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Mad
         highlighting: &highlighting,
         room_bytes: &room,
         nested_left: &Cell::new(PAGE_NESTED),
+        sub_agent: None,
     };
     let transcript = Transcript::new(&session, &branch, &conversation, range.clone(), site)?;
     let mut shown = String::new();

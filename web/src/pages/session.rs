@@ -175,6 +175,7 @@ fn messages(
         highlighting: &highlighting,
         room_bytes: &room,
         nested_left: &Cell::new(PAGE_NESTED),
+        sub_agent: None,
     };
     let transcript = Transcript::new(session, branch, conversation, range.clone(), site)?;
     // A page that was asked for from its beginning is cut at its end, the newest page at its beginning.
@@ -197,7 +198,7 @@ fn messages(
     let end = pieces.last().map_or(range.end, |(at, ..)| at + 1);
     let messages: Vec<&Message> = pieces.iter().filter_map(|(_, _, message)| message.as_ref()).collect();
     Ok(Shown {
-        outline: outline(&messages),
+        outline: outline(&messages, session),
         todos: messages.iter().rev().find_map(|message| todo_list(message).cloned().map(Value::Array)),
         html: {
             let end = transcript.end(range.end, &look).0;
@@ -226,15 +227,21 @@ fn folds(params: &Params) -> Folds {
     Folds { tools: params.get("open") == Some("tools"), show }
 }
 
-fn outline(messages: &[&Message]) -> Vec<Outlined> {
+fn outline(messages: &[&Message], session: &Session) -> Vec<Outlined> {
     let mut outline: Vec<Outlined> = Vec::new();
-    let is_compaction = |part: &Part| matches!(part, Part::Data(data) if data.kind == "compaction");
+    let compaction = |part: &Part| match part {
+        Part::Data(data) if data.kind == "compaction" => {
+            Some(data.data["record"].as_str().unwrap_or_default().to_owned())
+        }
+        _ => None,
+    };
     for message in messages {
         let at = message.noted("timestamp").and_then(|at| at.parse().ok());
-        if message.parts.iter().any(is_compaction) {
+        if let Some(record) = message.parts.iter().find_map(compaction) {
             let (id, text, trace) = (message.id.clone(), "compacted".to_owned(), Trace::default());
-            // When is not known: the time of a message is that of its beginning.
-            outline.push(Outlined { id, text, at: None, trace, is_cut: true });
+            // The time of the message is that of its beginning.
+            let at = session.find(&record).ok().and_then(RecordRef::at);
+            outline.push(Outlined { id, text, at, trace, is_cut: true });
         }
         if is_prompt(message) {
             let typed = message.display().map(|display| display.text().to_owned());

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use axum::http::StatusCode;
 use maud::{Markup, PreEscaped, html};
+use scrollback::model::Part;
 use scrollback::session::{Branch, HeadKind, RecordRef, Session};
 use scrollback::view::{Conversation, TurnEnd, TurnKind, TurnRow};
 
@@ -13,6 +14,7 @@ use super::session::{header, with};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::Entry;
 use crate::render::grammar::Budget;
+use crate::render::work::Work;
 use crate::render::{Folds, Look, Medium, text, words};
 use crate::site::Site;
 use crate::transcript::{PAGE_NESTED, Transcript};
@@ -29,6 +31,9 @@ const HEADS_LISTED: usize = 50;
 /// How many messages of each side are compared, and how much HTML they may be.
 const SIDE_MESSAGES: usize = 15;
 const SIDE_BYTES: usize = 60 * 1024;
+
+/// What a side of more messages took is not counted: each would have to be read.
+const SIDE_MESSAGES_COUNTED: usize = 200;
 
 /// The height of a row, and the distance of lanes.
 const ROW: usize = 32;
@@ -59,14 +64,17 @@ fn tree(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made>
         None => Ok(heads.get(or).copied()),
     };
     let (a, b) = (chosen("a", 1)?, chosen("b", 0)?);
+    let pair = a.zip(b).filter(|_| heads.len() > 1).map(|(a, b)| Pair::new(&session, a, b));
+    let picked = pair.as_ref().map(Pair::picked).unwrap_or_default();
     let body = html! {
         (header(entry, "tree", site))
         p.tree-key {
             (key("head", "where it goes on")) (key("on", "on the branch")) (key("", "left behind"))
+            @if !picked.is_empty() { (key("picked", "compared below")) }
             span.end { (words::plural(nodes.len(), "turn")) @if left_out > 0 { "; " (words::grouped(left_out as u64)) " older ones are not drawn" } }
         }
-        section class={ "tree lanes-" (nodes.iter().map(|node| node.lane).max().unwrap_or(0)) } aria-label="Branches" { (graph(&nodes, &address(entry))) (list(&nodes, entry, site)) }
-        @if heads.len() > 1 && let (Some(a), Some(b)) = (a, b) { (compare(&session, &heads, a, b, entry, site)?) }
+        section class={ "tree lanes-" (nodes.iter().map(|node| node.lane).max().unwrap_or(0)) } aria-label="Branches" { (graph(&nodes, &picked, &address(entry))) (list(&nodes, &picked, entry, site)) }
+        @if let Some(pair) = &pair { (compare(&session, &heads, pair, entry, site)?) }
     };
     Ok(Made {
         status: StatusCode::OK,
@@ -74,6 +82,27 @@ fn tree(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made>
         nav: Nav::Other,
         body,
     })
+}
+
+/// Two branches that are compared.
+struct Pair<'s> {
+    heads: (RecordRef<'s>, RecordRef<'s>),
+    branches: (Branch<'s>, Branch<'s>),
+    /// How many of their first records are the same.
+    same: usize,
+}
+
+impl<'s> Pair<'s> {
+    fn new(session: &'s Session, a: RecordRef<'s>, b: RecordRef<'s>) -> Pair<'s> {
+        let (left, right) = (session.branch(a), session.branch(b));
+        let same = left.records.iter().zip(&right.records).take_while(|(a, b)| a.order() == b.order()).count();
+        Pair { heads: (a, b), branches: (left, right), same }
+    }
+
+    /// The records that only the first of them has: the second one is usually where the session goes on.
+    fn picked(&self) -> HashSet<String> {
+        self.branches.0.records[self.same..].iter().map(|record| record.id().into_owned()).collect()
+    }
 }
 
 fn nodes(session: &Session) -> scrollback::Result<(Vec<Node>, usize)> {
@@ -109,7 +138,7 @@ fn key(class: &str, words: &str) -> Markup {
     html! { span { svg class="tree-graph-key" width="12" height="12" aria-hidden="true" { circle class=(class) cx="6" cy="6" r="4" {} } (words) } }
 }
 
-fn graph(nodes: &[Node], address: &str) -> Markup {
+fn graph(nodes: &[Node], picked: &HashSet<String>, address: &str) -> Markup {
     let x = |lane: usize| 16 + lane * LANE;
     let y = |at: usize| 16 + at * ROW;
     let width = x(nodes.iter().map(|node| node.lane).max().unwrap_or(0)) + 20;
@@ -119,7 +148,11 @@ fn graph(nodes: &[Node], address: &str) -> Markup {
             @for (at, node) in nodes.iter().enumerate() {
                 @if let Some(parent) = node.parent {
                     @let (x1, y1, x2, y2) = (x(nodes[parent].lane), y(parent), x(node.lane), y(at));
-                    @let class = if node.row.on_branch && nodes[parent].row.on_branch { "on" } else { "" };
+                    @let class = match () {
+                        () if picked.contains(node.row.first.as_str()) => "picked",
+                        () if node.row.on_branch && nodes[parent].row.on_branch => "on",
+                        () => "",
+                    };
                     @if x1 == x2 { path class=(class) d=(format!("M{x1} {y1}V{y2}")) {} }
                     @else {
                         @let turn = y1 + ROW;
@@ -131,6 +164,7 @@ fn graph(nodes: &[Node], address: &str) -> Markup {
                 @let is_event = matches!(node.row.kind, TurnKind::Compaction | TurnKind::Rewind | TurnKind::Restore);
                 @let class = match node.row.head {
                     Some(HeadKind::Main) => "head",
+                    _ if picked.contains(node.row.first.as_str()) => "picked",
                     _ if is_event => "event",
                     _ if node.row.on_branch => "on",
                     _ => "",
@@ -145,21 +179,25 @@ fn link(row: &TurnRow, address: &str) -> String {
     format!("{address}?at={}#m-{}", text::path_segment(row.first.as_str()), text::anchor(row.first.as_str()))
 }
 
-fn list(nodes: &[Node], entry: &Entry, site: &Site) -> Markup {
+fn list(nodes: &[Node], picked: &HashSet<String>, entry: &Entry, site: &Site) -> Markup {
     let address = address(entry);
     html! {
         ol {
             @for node in nodes {
                 @let row = &node.row;
-                li class=(classes(row)) {
+                @let is_picked = picked.contains(row.id.as_str());
+                li class=(classes(row, is_picked)) {
                     span.node-who { (who(row)) }
                     a.node-text href=(link(row, &address)) dir="auto" { (text::brief(if row.text.is_empty() { row.kind.name() } else { &row.text }, 200)) }
                     span {
+                        @let calls = calls(row);
+                        @if !calls.is_empty() { span.meta { (calls) } " " }
                         @match row.head {
+                            Some(HeadKind::Branch | HeadKind::Island) if is_picked => span class="state state-sub" { "compared" },
                             Some(HeadKind::Main) => span class="state state-on" { "head" },
                             Some(HeadKind::Branch | HeadKind::Island) => a.state href={ (address) "/tree?a=" (text::path_segment(row.id.as_str())) } { "compare" },
                             Some(HeadKind::Sidechain) => span class="state state-sub" { "sub-agent" },
-                            None => span.meta { (calls(row)) },
+                            None => {},
                         }
                     }
                     @match row.at {
@@ -172,7 +210,7 @@ fn list(nodes: &[Node], entry: &Entry, site: &Site) -> Markup {
     }
 }
 
-fn classes(row: &TurnRow) -> String {
+fn classes(row: &TurnRow, is_picked: bool) -> String {
     let is_event = matches!(row.kind, TurnKind::Compaction | TurnKind::Rewind | TurnKind::Restore);
     let classes = [
         (true, "node"),
@@ -180,6 +218,7 @@ fn classes(row: &TurnRow) -> String {
         (!row.on_branch, "node-off"),
         (is_event, "node-event"),
         (row.head == Some(HeadKind::Main), "node-head"),
+        (row.head.is_some() && is_picked, "node-picked"),
     ];
     classes
         .into_iter()
@@ -223,14 +262,11 @@ fn calls(row: &TurnRow) -> String {
 fn compare(
     session: &Session,
     heads: &[RecordRef<'_>],
-    a: RecordRef<'_>,
-    b: RecordRef<'_>,
+    pair: &Pair<'_>,
     entry: &Entry,
     site: &Site,
 ) -> scrollback::Result<Markup> {
-    let (left, right) = (session.branch(a), session.branch(b));
-    let same = left.records.iter().zip(&right.records).take_while(|(a, b)| a.order() == b.order()).count();
-    let parting = same.checked_sub(1).map(|last| left.records[last].id().into_owned());
+    let Pair { heads: (a, b), branches: (left, right), same } = pair;
     let option = |head: &RecordRef<'_>, chosen: RecordRef<'_>| {
         let id = head.id();
         let at = head
@@ -245,27 +281,55 @@ fn compare(
             div.hd {
                 h2.h-section id="compare-title" { "Two branches, side by side" }
                 form class="filters filters-many end" action={ (address) "/tree" } {
-                    select name="a" aria-label="Left branch" { @for head in heads.iter().take(HEADS_LISTED) { (option(head, a)) } }
+                    select name="a" aria-label="Left branch" { @for head in heads.iter().take(HEADS_LISTED) { (option(head, *a)) } }
                     span class="meta wide-only" { "beside" }
-                    select name="b" aria-label="Right branch" { @for head in heads.iter().take(HEADS_LISTED) { (option(head, b)) } }
+                    select name="b" aria-label="Right branch" { @for head in heads.iter().take(HEADS_LISTED) { (option(head, *b)) } }
                     button.btn { "Compare" }
                 }
             }
-            p.compare-from {
-                @match &parting {
-                    Some(id) => { b { "They part after" } " " a.link href={ (address) "?at=" (text::path_segment(id)) "#m-" (text::anchor(id)) } { (text::short_id(id)) } },
-                    None => b { "They have nothing in common" },
-                }
-            }
+            p.compare-from { (parting(pair, &address, site)?) }
             svg.compare-fork viewBox="0 0 100 32" preserveAspectRatio="none" aria-hidden="true" {
                 path.fork-a d="M50 0C50 22 24.5 10 24.5 32" {} path.fork-b d="M50 0C50 22 75.5 10 75.5 32" {}
             }
             div.compare-cols {
-                (side(session, &left, same, a, &address, "side-picked", site)?)
-                (side(session, &right, same, b, &address, "side-on", site)?)
+                (side(session, left, *same, *a, &address, "side-picked", site)?)
+                (side(session, right, *same, *b, &address, "side-on", site)?)
             }
         }
     })
+}
+
+/// The last message that both branches have: what it says, who wrote it and when.
+fn parting(pair: &Pair<'_>, address: &str, site: &Site) -> scrollback::Result<Markup> {
+    let conversation = Conversation::new(&pair.branches.0);
+    let last = pair.same.checked_sub(1).map(|last| pair.branches.0.records[last]);
+    let Some((last, at)) = last.and_then(|last| Some((last, conversation.position(last)?))) else {
+        return Ok(html! { b { "They have nothing in common" } });
+    };
+    let Some(message) = conversation.message(at).transpose()? else { return Ok(html! {}) };
+    let said = message.parts.iter().rev().filter_map(Part::as_text).find(|text| !text.trim().is_empty());
+    let quote = message.display().map(|display| display.text().to_owned()).or(said.map(str::to_owned));
+    let author = match message.author() {
+        "you" => "You".to_owned(),
+        author => text::brief(author, 80),
+    };
+    let own = first_own(&conversation, &pair.branches.0, pair.same);
+    Ok(html! {
+        b { "They part after" } " "
+        a.link href={ (address) "?at=" (text::path_segment(&message.id)) "#m-" (text::anchor(&message.id)) } { (text::short_id(&last.id())) }
+        @if let Some(quote) = quote { " " span dir="auto" { "“" (text::brief(&quote, 80)) "”" } }
+        " " span.meta {
+            (author) @if let Some(at) = last.at() { ", " (words::clock(at, &site.zone)) }
+            "; " (words::plural(own, "message")) @if own == 1 { " is" } @else { " are" } " the same"
+        }
+    })
+}
+
+/// The first message of a branch that has none of the records that it shares with another one.
+fn first_own(conversation: &Conversation<'_, '_>, branch: &Branch<'_>, same: usize) -> usize {
+    let shared: HashSet<usize> = branch.records[..same].iter().map(|record| record.order()).collect();
+    let is_own = |at: &usize| !conversation.records(*at).any(|record| shared.contains(&record.order()));
+    (0..conversation.len()).find(is_own).unwrap_or(conversation.len())
 }
 
 fn side(
@@ -278,9 +342,8 @@ fn side(
     site: &Site,
 ) -> scrollback::Result<Markup> {
     let conversation = Conversation::new(branch);
-    let shared: HashSet<usize> = branch.records[..same].iter().map(|record| record.order()).collect();
-    let is_own = |at: &usize| !conversation.records(*at).any(|record| shared.contains(&record.order()));
-    let first = (0..conversation.len()).find(is_own).unwrap_or(conversation.len());
+    let first = first_own(&conversation, branch, same);
+    let counted = first..conversation.len().min(first + SIDE_MESSAGES_COUNTED);
     let range = first..conversation.len().min(first + SIDE_MESSAGES);
     let (highlighting, room) = (RefCell::new(Budget::of_page()), Cell::new(SIDE_BYTES));
     let look = Look {
@@ -295,12 +358,21 @@ fn side(
         highlighting: &highlighting,
         room_bytes: &room,
         nested_left: &Cell::new(PAGE_NESTED),
+        sub_agent: None,
     };
-    let transcript = Transcript::new(session, branch, &conversation, range.clone(), site)?;
-    let mut shown = String::new();
-    for at in range.clone() {
-        shown += &transcript.message(at, &look)?.0;
+    let transcript = Transcript::new(session, branch, &conversation, counted.clone(), site)?;
+    let (mut shown, mut work) = (String::new(), Work::default());
+    for at in counted.clone() {
+        let Some(message) = conversation.message(at).transpose()? else { continue };
+        transcript.add_work(at, &message, &mut work, &look);
+        if range.contains(&at) {
+            shown += &transcript.shown(at, &message, 0, &look).0;
+        }
     }
+    let took = match counted.end == conversation.len() {
+        true => work.words(),
+        false => words::plural(conversation.len() - first, "message"),
+    };
     let id = head.id();
     let is_main = session.head().is_some_and(|main| main.id() == id);
     let left = conversation.len() - range.end;
@@ -310,7 +382,7 @@ fn side(
         section class={ "side " (class) } {
             header.side-head {
                 h3 { (if is_main { "Where it goes on" } else { "Left behind" }) " " a.anchor href={ (address) "?head=" (text::path_segment(&id)) } { (text::short_id(&id)) } }
-                p.meta { (words::plural(conversation.len() - first, "message")) " of its own" }
+                p.meta { (took) }
             }
             (PreEscaped(shown))
             @if left > 0 { p.meta { (words::plural(left, "message")) " more" } }

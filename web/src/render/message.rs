@@ -1,15 +1,18 @@
 //! One message: who, when, its parts, and what its turn cost.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
 use maud::{Markup, PreEscaped, html};
 use scrollback::model::{DataPart, Display, Message, Part, Role, ToolPart, Usage};
 use scrollback::view::dividers;
 use scrollback::view::surroundings::{Around, TurnRequest};
-use scrollback::view::tool_view::{ToolView, attached_name, todo, todo_list};
+use scrollback::view::tool_view::{SubAgent, ToolView, attached_name, todo, todo_list};
 use serde_json::Value;
 
 use super::grammar::Seen;
 use super::icon::{agent_mark, agent_name, icon};
+use super::tool::Nested;
 use super::{Look, Show, ansi, divider, file, markdown, text, thought, todos, tool, words};
 use crate::figures::Money;
 
@@ -26,7 +29,7 @@ pub struct Beside<'a> {
     /// Emojis, with the people who chose them.
     pub reactions: &'a [(String, Vec<String>)],
     /// The conversation that a call started, by the call and the session that it names.
-    pub nested: &'a dyn Fn(&ToolPart, Option<&str>) -> Option<Markup>,
+    pub nested: &'a dyn Fn(&ToolPart, &SubAgent<'_>) -> Option<Nested>,
     /// Conversations that began here and that no call names.
     pub asides: Vec<Markup>,
     /// The first part that is shown.
@@ -114,6 +117,11 @@ fn head(message: &Message, look: &Look<'_>) -> Markup {
 fn name(message: &Message, look: &Look<'_>) -> (String, String) {
     let author = message.author();
     match (message.role, author) {
+        (Role::User, "you") if look.sub_agent.is_some() => ("The task".to_owned(), String::new()),
+        (Role::Assistant, model) if let Some(name) = look.sub_agent.filter(|name| !name.is_empty()) => {
+            let model = if model == "assistant" { String::new() } else { text::brief(model, 80) };
+            (text::brief(name, 80), model)
+        }
         (Role::User | Role::System, "you") => ("You".to_owned(), String::new()),
         (Role::System, "system") => ("System".to_owned(), String::new()),
         (Role::Assistant, "assistant") => (agent_name(look.dialect).to_owned(), String::new()),
@@ -202,7 +210,7 @@ fn part_of(out: &mut Body, message: &Message, at: usize, part: &Part, beside: &B
         Part::Reasoning(reasoning) => out.push(Group::None, thought::reasoning(&reasoning.text, whole, look)),
         Part::Tool(call) => {
             let nested = match ToolView::of(call) {
-                ToolView::SubAgent(agent) => (beside.nested)(call, agent.session),
+                ToolView::SubAgent(agent) => (beside.nested)(call, &agent),
                 _ => None,
             };
             out.push(Group::Tools, tool::call(call, nested, whole, look));
@@ -355,6 +363,18 @@ fn reactions(reactions: &[(String, Vec<String>)]) -> Markup {
 
 /// The tokens, the cost and the time of a turn.
 fn foot(message: &Message, around: &Around, look: &Look<'_>) -> Vec<String> {
+    let (usage, requests) = requests(message, around);
+    let mut facts = usage.map(|usage| words::usage_facts(&usage)).unwrap_or_default();
+    facts.extend(match Money::of(&requests, look.price) {
+        Money { usd: None, unpriced: 1.. } => Some("no price known".to_owned()),
+        money => money.words(),
+    });
+    facts.extend(around.duration_ms.map(words::took));
+    facts
+}
+
+/// The tokens of a turn that ends with a message, and its requests.
+pub(super) fn requests<'a>(message: &Message, around: &'a Around) -> (Option<Usage>, Cow<'a, [TurnRequest]>) {
     let usage = message.metadata.as_ref().and_then(|metadata| metadata.get("usage"));
     let usage: Option<Usage> = usage.and_then(|usage| serde_json::from_value(usage.clone()).ok());
     // A message that says itself what it took is one request.
@@ -364,14 +384,8 @@ fn foot(message: &Message, around: &Around, look: &Look<'_>) -> Vec<String> {
         usage,
         cost: None,
     });
-    let requests = if let Some(own) = &own { std::slice::from_ref(own) } else { &around.requests[..] };
-    let mut facts = usage.or(around.usage).map(|usage| words::usage_facts(&usage)).unwrap_or_default();
-    facts.extend(match Money::of(requests, look.price) {
-        Money { usd: None, unpriced: 1.. } => Some("no price known".to_owned()),
-        money => money.words(),
-    });
-    facts.extend(around.duration_ms.map(words::took));
-    facts
+    let requests = own.map_or(Cow::Borrowed(&around.requests[..]), |own| Cow::Owned(vec![own]));
+    (usage.or(around.usage), requests)
 }
 
 /// The way to the parts that a page has no room for.

@@ -16,6 +16,7 @@ pub mod todos;
 pub mod tool;
 pub mod trace;
 pub mod words;
+pub mod work;
 
 use std::cell::{Cell, RefCell};
 
@@ -57,6 +58,8 @@ pub struct Look<'a> {
     pub room_bytes: &'a Cell<usize>,
     /// How many conversations inside of calls may still be shown: a call can name any session, also its own.
     pub nested_left: &'a Cell<usize>,
+    /// What an agent is called that another agent started: then the prompts are that agent's. Empty if nobody named it.
+    pub sub_agent: Option<&'a str>,
 }
 
 /// Which folds are open at first.
@@ -132,7 +135,7 @@ impl<'a> Look<'a> {
     }
 
     /// The same look inside of a conversation that a call started.
-    pub fn nested<'b>(&'b self, medium: Medium<'b>, dialect: &'b str) -> Look<'b> {
+    pub fn nested<'b>(&'b self, medium: Medium<'b>, dialect: &'b str, name: &'b str) -> Look<'b> {
         Look {
             medium,
             dialect,
@@ -145,6 +148,7 @@ impl<'a> Look<'a> {
             highlighting: self.highlighting,
             room_bytes: self.room_bytes,
             nested_left: self.nested_left,
+            sub_agent: Some(name),
         }
     }
 }

@@ -24,8 +24,16 @@ const JSON_LIMIT_BYTES: usize = 200_000;
 /// Below this, a page has no room for what is inside a call.
 const LEAST_ROOM_BYTES: usize = 2_000;
 
+/// The conversation that a call started.
+pub struct Nested {
+    /// Its messages.
+    pub html: Markup,
+    /// What it took, in a few words.
+    pub note: String,
+}
+
 /// A tool call. `nested` is the conversation that it started, `part` the way to all of it.
-pub fn call(call: &ToolPart, nested: Option<Markup>, part: Option<String>, look: &Look<'_>) -> Markup {
+pub fn call(call: &ToolPart, nested: Option<Nested>, part: Option<String>, look: &Look<'_>) -> Markup {
     let view = ToolView::of(call);
     let ended = ending(call);
     let class = match (ended, &view) {
@@ -43,14 +51,14 @@ pub fn call(call: &ToolPart, nested: Option<Markup>, part: Option<String>, look:
                 (mark(ended, call, &view))
                 span.tool-name title=[title(call)] { (text::brief(&call.name, 120)) }
                 span.tool-arg { (argument(call, &view, look)) }
-                span.tool-note { (note(call, &view, ended)) }
+                span.tool-note { (note(call, &view, ended, nested.as_ref())) }
                 span.tool-time { @if let Some(ms) = noted(call, "durationMs").and_then(Value::as_u64) { (took(ms)) } }
                 (chevron())
                 @if let Some(why) = why(call, &view) { span.tool-why dir="auto" { (text::brief(&why, 400)) } }
             }
             div.tool-body {
                 @if has_room {
-                    (body(call, &view, nested, part, look))
+                    (body(call, &view, nested.map(|nested| nested.html), part, look))
                 } @else {
                     (thought::rest(part))
                 }
@@ -126,7 +134,7 @@ fn changed(changes: &Changes<'_>, shown: impl for<'p> Fn(&'p str) -> &'p str) ->
 }
 
 /// How it ended: the answer itself if it is short, else how much there is.
-fn note(call: &ToolPart, view: &ToolView<'_>, ended: Ending) -> Markup {
+fn note(call: &ToolPart, view: &ToolView<'_>, ended: Ending, nested: Option<&Nested>) -> Markup {
     match ended {
         Ending::Failed => {
             let code =
@@ -138,6 +146,9 @@ fn note(call: &ToolPart, view: &ToolView<'_>, ended: Ending) -> Markup {
         Ending::Running => html! { "running" },
         Ending::NoResult => html! { "no result was recorded" },
         Ending::Ok => match view {
+            ToolView::SubAgent(_) if let Some(nested) = nested.filter(|nested| !nested.note.is_empty()) => {
+                html! { (nested.note) }
+            }
             ToolView::Change(changes) => {
                 let (added, removed) =
                     changes.files.iter().fold((0, 0), |(a, r), file| (a + file.added, r + file.removed));

@@ -91,7 +91,7 @@ impl Usage {
     }
 
     /// The sum of some usages; `None` if there are none.
-    pub(crate) fn sum(usages: impl Iterator<Item = Usage>) -> Option<Usage> {
+    pub fn sum(usages: impl Iterator<Item = Usage>) -> Option<Usage> {
         usages.reduce(|mut sum, usage| {
             sum.add(usage);
             sum

@@ -1,0 +1,51 @@
+//! What a part of a conversation took, in one line: messages, calls, tokens and cost.
+
+use scrollback::model::{Message, Usage};
+use scrollback::view::surroundings::Around;
+
+use super::message::requests;
+use super::trace::Trace;
+use super::words;
+use crate::figures::{Money, Price};
+
+/// What some messages took.
+#[derive(Default)]
+pub struct Work {
+    messages: usize,
+    trace: Trace,
+    usages: Vec<Usage>,
+    cost: Money,
+}
+
+impl Work {
+    /// Adds a message.
+    pub fn add(&mut self, message: &Message, around: &Around, price: &Price) {
+        self.messages += 1;
+        self.trace.add(message);
+        let (usage, requests) = requests(message, around);
+        self.usages.extend(usage);
+        self.cost.add_all(Money::of(&requests, price));
+    }
+
+    /// All of it.
+    pub fn words(&self) -> String {
+        let messages = Some(words::plural(self.messages, "message"));
+        let first = messages.into_iter().chain(self.calls()).collect::<Vec<_>>().join(", ");
+        let usage = Usage::sum(self.usages.iter().copied());
+        let tokens = usage.map(|usage| words::usage_facts(&usage).join(", ")).filter(|tokens| !tokens.is_empty());
+        [Some(first), tokens, self.cost.words()].into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    }
+
+    /// Calls and cost, where there is little room.
+    pub fn note(&self) -> String {
+        self.calls().into_iter().chain(self.cost.words()).collect::<Vec<_>>().join(", ")
+    }
+
+    fn calls(&self) -> Option<String> {
+        let (failed, refused) = self.trace.troubles();
+        let troubles = [(failed, "failed"), (refused, "refused")].into_iter().filter(|(count, _)| *count > 0);
+        let calls = Some(self.trace.calls()).filter(|calls| *calls > 0).map(|calls| words::plural(calls, "call"))?;
+        let words = [calls].into_iter().chain(troubles.map(|(count, what)| format!("{count} {what}")));
+        Some(words.collect::<Vec<_>>().join(", "))
+    }
+}
