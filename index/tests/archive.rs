@@ -269,9 +269,9 @@ fn what_is_appended_replaced_renamed_or_deleted_is_noticed() {
     }
 }
 
-/// Its size, its beginning and its end stay as they were.
+/// Its beginning and its end stay as they were; where it has also grown, it is another file.
 #[test]
-fn an_edit_in_the_middle_is_noticed_whether_or_not_the_file_is_another_one() {
+fn an_edit_in_the_middle_is_noticed() {
     let machine = Machine::new();
     let session = "aaaaaaaa-0000-4000-8000-000000000001";
     let id = |number: u32| format!("u{number}");

@@ -182,7 +182,11 @@ fn a_session_that_changes_between_two_pages_gets_a_readable_answer() {
     let whole = fs::read(file("sa")).unwrap();
     fs::write(file("sa"), &whole[..whole.len() - 40]).unwrap();
     assert!(served.page("/s/sa").body.contains("hello"));
-    assert_eq!(pages("sa"), [200, 404, 200, 200, 200, 200, 200, 200], "the answer is gone, and a page before it with it");
+    assert_eq!(
+        pages("sa"),
+        [200, 404, 200, 200, 200, 200, 200, 200],
+        "the answer is gone, and a page before it with it"
+    );
     // Replaced by another one.
     fs::write(file("sa"), fs::read(file("sb")).unwrap()).unwrap();
     assert!(served.page("/s/sa").body.contains("other"));

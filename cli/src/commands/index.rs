@@ -63,7 +63,8 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
         if args.watch {
             return Ok(ExitCode::SUCCESS);
         }
-        let forgotten = forget_all(places.clone(), args.rebuild, global, ctx);
+        let is_whole = !args.verify && global.dialect.is_none();
+        let forgotten = if is_whole { forget_gone(places.clone(), args.rebuild, global, ctx)? } else { 0 };
         if forgotten > 0 {
             ctx.note(&format!("The index has forgotten {}.", plural(forgotten as u64, "session")))?;
         }
@@ -114,7 +115,7 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
 }
 
 /// Leaves no word of sessions that are gone in an index that is there. Returns how many.
-fn forget_all(places: Places, is_rebuilt: bool, global: &Global, ctx: &Ctx) -> usize {
+fn forget_gone(places: Places, is_rebuilt: bool, global: &Global, ctx: &mut Ctx) -> Result<usize, Failure> {
     let mut archive = archive::open_known(places, global, ctx);
     let forgotten = archive.forget_missing();
     if is_rebuilt {
@@ -123,7 +124,8 @@ fn forget_all(places: Places, is_rebuilt: bool, global: &Global, ctx: &Ctx) -> u
     if is_rebuilt || forgotten > 0 {
         archive.optimize();
     }
-    forgotten
+    archive::warn_about_index(&mut archive, ctx)?;
+    Ok(forgotten)
 }
 
 fn report(read: usize, known: usize, forgotten: usize, is_stopped: bool, ctx: &mut Ctx) -> Result<(), Failure> {

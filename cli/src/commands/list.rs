@@ -96,9 +96,11 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         found.archive.narrow(query, &mut found.rows);
         if has_sessions && found.rows.is_empty() && !ctx.json {
             let failure = Failure::new(FailureKind::NotFound, format!("no session matches {:?}", clean::line(&typed)));
-            let hint =
-                "a list looks at titles, projects and first prompts; run `scrollback search` to look at all texts";
-            return Err(failure.hint(hint));
+            return Err(failure.hint(match found.hidden {
+                0 => "a list looks at titles, projects and first prompts; run `scrollback search` to look at all texts"
+                    .to_owned(),
+                hidden => format!("{} in other projects: add --all", plural(hidden as u64, "session")),
+            }));
         }
     }
     sort(&mut found.rows, args.sort);

@@ -19,6 +19,7 @@ use crate::render::plural;
 use crate::render::restore_plan;
 use crate::session::name;
 use crate::session::resume;
+use crate::session::resume::quote;
 use crate::session::warnings;
 use crate::session::writable::Writable;
 use crate::terminal::{ask, clean};
@@ -320,7 +321,7 @@ fn print_cautions(undo: &Undo<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
         warnings::print(&[Warning::InUse], ctx)?;
     }
     restore_plan::print_gaps(undo.history(), ctx)?;
-    if undo.session().has_errors() {
+    if undo.session().issues().iter().any(|issue| issue.kind.is_loss()) {
         let session = undo.session().id().to_string();
         let what = format!(
             "lines of the session are damaged: what they told of files is not known; `scrollback doctor {}` lists them",
@@ -448,7 +449,10 @@ fn nothing_to_do(undo: &Undo<'_>, plan: &Plan, how: &HowArgs, ctx: &mut Ctx) -> 
         return Ok(ExitCode::SUCCESS);
     }
     let last = undo.last_change()?.map(|record| clean::line(record.as_str()).into_owned());
-    let root = how.root.as_ref().map(|root| format!(" --root {}", clean::line(&root.display().to_string())));
+    let root = how
+        .root
+        .as_ref()
+        .map(|root| format!(" --root {}", clean::line(&quote(&root.display().to_string()))));
     let root = root.unwrap_or_default();
     match last.filter(|last| plan.target.as_ref().is_some_and(|target| target.as_str() != last)) {
         Some(last) => ctx.note(&format!(

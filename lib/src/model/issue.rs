@@ -100,6 +100,12 @@ named_enum! {
 }
 
 impl IssueKind {
+    /// Whether bytes of a file say nothing that can be read.
+    pub fn is_loss(self) -> bool {
+        use IssueKind::{BadUtf8, NotAnObject, NotJson, NulBytes, TooLong, Torn, UnreadableFile};
+        matches!(self, NotJson | NotAnObject | Torn | BadUtf8 | NulBytes | TooLong | UnreadableFile)
+    }
+
     /// How bad it is.
     pub fn severity(self) -> Severity {
         let is_note = matches!(

@@ -6,10 +6,12 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use memchr::memmem;
+use serde_json::{Value, json};
 
 use crate::model::error::Result;
+use crate::model::lenient::to_text;
 use crate::model::message::Part;
-use crate::model::record::{Body, Kind};
+use crate::model::record::{Body, Kind, Outcome, ToolResult};
 use crate::redact::{Redactor, SensitiveCalls};
 use crate::session::{RecordRef, Session};
 
@@ -57,6 +59,24 @@ impl Mask {
             Cow::Borrowed(_) => piece,
         });
         Ok(masked.collect())
+    }
+
+    /// Masks what a command printed as in the result that it replaces: the call may have read a sensitive file.
+    pub(crate) fn late_result(&self, session: &Session, late: ToolResult) -> Result<ToolResult> {
+        let mut calls = self.known_calls(session)?;
+        let line =
+            json!({"type": "function_call_output", "call_id": &late.call_id, "output": &late.output}).to_string();
+        let masked = self.redactor.line_after(&mut calls, line.as_bytes()).bytes;
+        let output = serde_json::from_slice::<Value>(&masked).ok().and_then(|line| line.get("output").cloned());
+        let output = output.unwrap_or_default();
+        if output == late.output {
+            return Ok(late);
+        }
+        let outcome = match &late.outcome {
+            Outcome::Failed(_) => Outcome::Failed(to_text(&output)),
+            outcome => outcome.clone(),
+        };
+        Ok(ToolResult { output, outcome, ..late })
     }
 
     /// Masks the texts of a record of several pieces as they are when they are joined; `exact` is the same body with its secrets.

@@ -254,7 +254,11 @@ impl<'s> RecordRef<'s> {
 
     /// How a call ended, if the record tells it after the result. See [`crate::dialect::Dialect::late_result`].
     pub(crate) fn late_result(self) -> Result<Option<ToolResult>> {
-        Ok(self.texts()?.iter().find_map(|text| self.session.dialect().late_result(text)))
+        let late = self.texts()?.iter().find_map(|text| self.session.dialect().late_result(text));
+        match (&self.session.mask, late) {
+            (Some(mask), Some(late)) => mask.late_result(self.session, late).map(Some),
+            (_, late) => Ok(late),
+        }
     }
 
     /// What the agent sends of it to the Gemini API: the contents of all fragments joined. See [`crate::dialect::Dialect::gemini_contents`].

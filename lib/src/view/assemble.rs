@@ -35,7 +35,7 @@ pub(crate) fn message(
         builder.add(role, *record, record.body()?);
     }
     for record in late_results {
-        builder.late_results.extend(record.late_result()?);
+        builder.late_results.extend(record.late_result()?.map(|late| (late.call_id.clone(), late)));
     }
     let answer = records.iter().find(|record| record.kind() == Kind::Assistant);
     if let (None, Some(surroundings)) = (&builder.about.model, answer.and_then(|answer| answer.surroundings())) {
@@ -57,7 +57,8 @@ struct MessageBuilder {
     /// Results by call id, each with its order on the branch.
     results: HashMap<String, VecDeque<(usize, ToolResult)>>,
     results_seen: usize,
-    late_results: Vec<ToolResult>,
+    /// How calls ended after their results, by call id.
+    late_results: HashMap<String, ToolResult>,
     notes: Vec<ToolNote>,
     about: MessageMetadata,
     /// The answer that the last block belonged to.
@@ -194,9 +195,8 @@ impl MessageBuilder {
                 && let Some(results) = self.results.get_mut(&call.call_id)
                 && let Some(result) = take_first_final(results)
             {
-                settle(call, result);
-                let late = self.late_results.iter().rposition(|late| late.call_id == call.call_id);
-                late.into_iter().for_each(|at| settle(call, self.late_results.swap_remove(at)));
+                let late = self.late_results.remove(&call.call_id);
+                settle(call, late.map_or(result.clone(), |late| ToolResult { about: result.about, ..late }));
             }
         }
         let left = self.results.drain().filter(|(call, _)| !is_called(call)).flat_map(|(_, results)| results);

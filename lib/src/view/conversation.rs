@@ -7,7 +7,7 @@
 //!
 //! Grouping needs only links; bodies are read message by message, so that a long branch needs little memory.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::model::error::Result;
@@ -143,7 +143,10 @@ impl<'b, 's> Conversation<'b, 's> {
 
     /// The records that tell how calls of a message ended after their results.
     fn late_results(&self, message: usize) -> impl Iterator<Item = RecordRef<'s>> + '_ {
-        self.records(message).flat_map(|record| record.late_results())
+        let mut known = HashSet::new();
+        self.records(message)
+            .flat_map(|record| record.late_results())
+            .filter(move |record| known.insert(record.node))
     }
 
     /// Reads one message, if there is one at this position.

@@ -456,3 +456,28 @@ fn a_command_that_outlives_its_result_ends_as_its_event_tells() {
     let Body::ToolResult(sent) = session.find("ord-3").unwrap().body().unwrap() else { panic!("a result") };
     assert_eq!(sent.results[0].output, running, "the model's result stays as it is");
 }
+
+#[test]
+fn what_a_command_printed_of_a_sensitive_file_stays_masked_after_its_result() {
+    let call =
+        json!({"type": "function_call", "name": "exec_command", "arguments": r#"{"cmd":"cat .env"}"#, "call_id": "c1"});
+    let running = json!({"type": "function_call_output", "call_id": "c1", "output": "Process running with session ID 7\nOutput:\n"});
+    let item =
+        json!({"type": "CommandExecution", "id": "c1", "exit_code": 1, "aggregated_output": "HARBOUR=Brest-canary\n"});
+    let lines = [
+        line(
+            0,
+            "session_meta",
+            &json!({"id": "t1", "cwd": "/x", "cli_version": "0.166.0", "history_mode": "paginated"}),
+        ),
+        said(1, "user", "Read it"),
+        line(2, "response_item", &call),
+        line(3, "response_item", &running),
+        line(4, "event_msg", &json!({"type": "item_completed", "item": item})),
+    ];
+    let mask = std::sync::Arc::new(scrollback::redact::Redactor::built_in());
+    let masked = ReadOptions { mask: Some(&mask), ..reading() };
+    let session = Session::from_bytes(codex(), lines.concat().into_bytes(), &masked);
+    let shown = serde_json::to_string(&messages(&session)).unwrap();
+    assert!(!shown.contains("canary") && shown.contains("REDACTED"), "{shown}");
+}

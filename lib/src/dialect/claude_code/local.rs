@@ -17,9 +17,6 @@ use crate::model::record::Display;
 /// What the agent writes in the user's name when a person stops it.
 const INTERRUPTS: &[&str] = &["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
 
-/// The tags around an output that the agent cut and saved elsewhere, which its text says.
-const PERSISTED: [&str; 2] = ["<persisted-output>\n", "\n</persisted-output>"];
-
 /// How people see a text that the agent wrote in the user's name; `None` for any other text.
 pub(in crate::dialect) fn display(text: &str) -> Option<Display> {
     let trimmed = text.trim();
@@ -42,8 +39,7 @@ pub(in crate::dialect) fn display(text: &str) -> Option<Display> {
             Display::Shell { text: inside("bash-input")?.to_owned(), output: String::new(), exit_code: None }
         }
         "bash-stdout" | "bash-stderr" => {
-            let printed =
-                |tag: &str| without_entities(&printed(tag)).replace(PERSISTED[0], "").replace(PERSISTED[1], "");
+            let printed = |tag: &str| without_persisted_tags(without_entities(&printed(tag)));
             Display::Output { text: printed("bash-stdout"), errors: printed("bash-stderr") }
         }
         "task-notification" => Display::Notification { text: printed("summary") },
@@ -54,6 +50,15 @@ pub(in crate::dialect) fn display(text: &str) -> Option<Display> {
 /// The output of a command, in which the agent escapes what could be a tag.
 fn without_entities(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+}
+
+/// An output that the agent cut and saved elsewhere, which its text says, without the tags around it.
+fn without_persisted_tags(text: String) -> String {
+    let inside = text
+        .trim()
+        .strip_prefix("<persisted-output>")
+        .and_then(|text| text.strip_suffix("</persisted-output>"));
+    inside.map(|inside| inside.trim().to_owned()).unwrap_or(text)
 }
 
 /// Whether a text is a command that the agent expands to a prompt: its tags are in another order than a local command's.

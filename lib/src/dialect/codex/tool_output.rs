@@ -49,7 +49,7 @@ pub(super) fn run_of_call(item: &RawValue) -> Option<RawObject<'_>> {
     let run = RawObject::from_raw(item)?;
     let is_run = run.text("type").as_deref() == Some("CommandExecution");
     let is_of_person = run.text("source").as_deref() == Some("user_shell");
-    (is_run && !is_of_person && run.raw("exit_code").is_some()).then_some(run)
+    (is_run && !is_of_person && run.parsed::<i64>("exit_code").is_some()).then_some(run)
 }
 
 /// How a command ended, from the event that tells it. A command that runs on after a while gets a result before that, and one that

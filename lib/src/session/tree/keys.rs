@@ -102,9 +102,10 @@ impl SharedKeys {
 
     /// The record that tells how a call ended, if the call had a result before that: a command can outlive it.
     pub(crate) fn late_result(&self, call: u64, sidechain: bool) -> Option<NodeIx> {
-        let nodes = |role| self.nodes(SharedKey { role, hash: call, sidechain });
-        let late = nodes(KeyRole::Late).last()?;
-        nodes(KeyRole::Result).next().is_some_and(|result| result < late).then_some(late)
+        let key = |role| SharedKey { role, hash: call, sidechain };
+        let end = self.sorted.partition_point(|(known, _)| *known <= key(KeyRole::Late));
+        let (_, late) = self.sorted[..end].last().filter(|(known, _)| *known == key(KeyRole::Late))?;
+        self.nodes(key(KeyRole::Result)).next().is_some_and(|result| result < *late).then_some(*late)
     }
 
     /// Whether a record answers calls.

@@ -8,7 +8,7 @@ use super::unique::UniqueIds;
 use super::window::is_model;
 use super::{Note, Turn, TurnItem, TurnOrigin};
 use crate::model::message::{Part, Role, ToolPart};
-use crate::model::record::{Body, Content, Display, ToolResult};
+use crate::model::record::{Body, Content, ToolResult};
 use crate::model::wire::own_result;
 use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
@@ -103,10 +103,7 @@ impl<'s> TurnDrafts<'s> {
                         // The agent's own data about it was not sent to the model.
                         content.parts.retain(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
                         let role = if content.instructs { Role::System } else { Role::User };
-                        let is_mention = matches!(content.display, Some(Display::Notification { .. }));
-                        if is_mention {
-                            self.mention(record, content);
-                        } else if !content.parts.is_empty() {
+                        if !content.parts.is_empty() {
                             self.add_turn(record, role, TurnOrigin::Context, content);
                         }
                     }
@@ -148,19 +145,6 @@ impl<'s> TurnDrafts<'s> {
         turn.items.splice(files..files, parts.iter().cloned().map(TurnItem::Part));
         turn.records.push(record);
         true
-    }
-
-    /// Adds a file that was mentioned. The agent sends it before all that was said since the last answer, in the order of the file.
-    fn mention(&mut self, record: RecordRef<'s>, content: Content) {
-        let known = self.drafts.len();
-        self.add_turn(record, Role::User, TurnOrigin::Context, content);
-        let Some(mention) = self.drafts.drain(known..).next() else { return };
-        let said = [TurnOrigin::Prompt, TurnOrigin::Injected, TurnOrigin::Context];
-        let is_said = |draft: &TurnDraft<'_>| draft.turn.role == Role::User && said.contains(&draft.turn.origin);
-        let start = self.drafts.iter().rposition(|draft| !is_said(draft)).map_or(0, |at| at + 1);
-        let is_context = |draft: &&TurnDraft<'_>| draft.turn.origin == TurnOrigin::Context;
-        let context = self.drafts[start..].iter().take_while(is_context).count();
-        self.drafts.insert(start + context, mention);
     }
 
     /// Adds a turn that is not the model's.
