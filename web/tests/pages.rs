@@ -1,5 +1,4 @@
 //! What the pages of a session say: links that stay right, branches that are compared, sub-agents by their names.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 mod support;
 
@@ -60,4 +59,21 @@ fn a_sub_agent_has_its_name_its_task_and_what_it_took() {
     for wanted in ["The task</h3>", "explorer</h3>", "<span dir=\"auto\">beacon-mini</span>", ">1 call, ?</span>"] {
         assert!(page.contains(wanted), "{wanted}: {page}");
     }
+}
+
+#[test]
+fn the_table_of_changes_has_lines_prompts_and_sums() {
+    let mut lines = talk("Mend the reader.", "I edit.");
+    lines[1]["message"]["toolCalls"] = json!([{"id": "c1", "name": "edit_file",
+        "arguments": {"file_path": "/w/a.rs", "old_string": "one", "new_string": "two\nthree"}}]);
+    let mut result = record("tool_result", "r1", Some("a1"), Value::Null);
+    result.as_object_mut().unwrap().remove("message");
+    result["toolResults"] = json!([{"toolCallId": "c1", "toolName": "edit_file", "content": "ok", "success": true}]);
+    lines.push(result);
+    let page = Served::of(&[("sa", lines)]).page("/s/sa/files").body;
+    let cell = "<span class=\"add-n\">+2</span> <span class=\"del-n\">−1</span>";
+    assert_eq!(page.matches(cell).count(), 3, "in the table, its sum and the difference: {page}");
+    assert!(page.contains(">Mend the reader.</a></th>"), "{page}");
+    // No copy was kept: there is no whole file to show.
+    assert!(!page.contains(">whole file<"), "{page}");
 }

@@ -10,7 +10,7 @@ use scrollback::model::{Part, ProjectPath};
 use scrollback::session::{RecordRef, Session};
 use scrollback::view::files::{ChangeAction, ChangeRow, FileHistory, FileRow, FileVersion, KnownVersion, unified_diff};
 use scrollback::view::tool_view::{Changes, ToolView, size_text};
-use scrollback::view::{Conversation, TurnRow};
+use scrollback::view::{Conversation, TurnKind, TurnRow};
 use scrollback::write::{Action, Blocked, Goal, Plan, Readiness, Scope, Undo, UndoHead, file_history};
 
 use super::home::address;
@@ -58,6 +58,7 @@ fn files(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made
     let rows: Vec<NumberedFile> =
         rows.into_iter().filter(|(number, _)| only.is_none_or(|only| *number == only)).collect();
     let changes: usize = rows.iter().map(|(_, row)| row.changes.len()).sum();
+    let measured = Measured::newest(&session, &history, &rows, site);
     let body = html! {
         (header(entry, "files", site))
         @if rows.is_empty() {
@@ -73,9 +74,9 @@ fn files(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made
                         span.meta { (words::plural(rows.len(), "file")) ", " (words::plural(changes, "change")) }
                         @if only.is_some() { a.link href={ (address(entry)) "/files" } { "every file" } }
                     }
-                    (matrix(&rows, entry, site))
+                    (matrix(&rows, &measured, &session, entry, site))
                     @if let (Some(_), [file]) = (only, &rows[..]) { (whole(&session, &history, file, entry, params, site)) }
-                    (differences(&session, &history, &rows, entry, site))
+                    (differences(&rows, &measured, entry, site))
                 }
                 (undo(&session, entry, params, site))
             }
@@ -89,36 +90,140 @@ fn files(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made
     })
 }
 
+/// What is known of a change without drawing it.
+struct Measured {
+    /// The difference, masked; `None` if a version is not known, or no text.
+    diff: Option<String>,
+    /// What the call says, where no copy of the file was kept.
+    edit: Option<Edit>,
+    /// Lines that were added and removed; `None` if that is not known.
+    lines: Option<(usize, usize)>,
+    /// Whether the whole file after the change can be shown.
+    is_known: bool,
+}
+
+impl Measured {
+    /// The newest changes, by the number of their file and their place among its changes, the oldest first.
+    fn newest(
+        session: &Session,
+        history: &FileHistory,
+        rows: &[NumberedFile],
+        site: &Site,
+    ) -> Vec<((usize, usize), Measured)> {
+        let mut changes: Vec<(&NumberedFile, usize)> =
+            rows.iter().flat_map(|row| (0..row.1.changes.len()).map(move |at| (row, at))).collect();
+        changes.sort_by_key(|((_, row), at)| row.changes[*at].at);
+        let newest = changes.split_off(changes.len().saturating_sub(CHANGES_SHOWN));
+        let measured = newest.into_iter().map(|((number, row), at)| {
+            let (diff, is_known) = compared(session, history, row, at, site);
+            let edit = if diff.is_none() { edit_of(session, row, at, site) } else { None };
+            let of_diff = diff.as_deref().map(|diff| {
+                let (_, added, removed) = diff::numbered(diff);
+                (added, removed)
+            });
+            let lines = of_diff.or(edit.as_ref().map(|edit| edit.lines));
+            ((*number, at), Measured { diff, edit, lines, is_known })
+        });
+        measured.collect()
+    }
+}
+
+/// Lines that were added and removed.
+fn counts((added, removed): (usize, usize)) -> Markup {
+    html! {
+        @if added > 0 { span.add-n { "+" (added) } } @if added > 0 && removed > 0 { " " }
+        @if removed > 0 { span.del-n { "−" (removed) } }
+    }
+}
+
+/// What a change is called in the table.
+fn brief(action: ChangeAction, lines: Option<(usize, usize)>) -> Markup {
+    match (action, lines) {
+        (ChangeAction::Created, Some((added, _))) if added > 0 => html! { "new, " (words::plural(added, "line")) },
+        (ChangeAction::Modified, Some(lines)) if lines != (0, 0) => counts(lines),
+        (ChangeAction::Created, _) => html! { "new" },
+        (ChangeAction::Modified, _) => html! { "edit" },
+        (ChangeAction::Deleted, _) => html! { "gone" },
+    }
+}
+
+/// The prompt before each of the columns, as runs of columns with the same one.
+fn prompts(columns: &[(Option<Timestamp>, &str)], session: &Session) -> Vec<(Option<TurnRow>, usize)> {
+    let turns: Vec<TurnRow> = turns(session).into_iter().filter(|turn| turn.kind == TurnKind::Prompt).collect();
+    let mut runs: Vec<(Option<TurnRow>, usize)> = Vec::new();
+    for (at, _) in columns {
+        // The newest turn is the first.
+        let turn = turns.iter().find(|turn| turn.at.zip(*at).is_some_and(|(began, at)| began <= at));
+        match runs.last_mut() {
+            Some((last, count)) if last.as_ref().map(|last| &last.id) == turn.map(|turn| &turn.id) => *count += 1,
+            _ => runs.push((turn.cloned(), 1)),
+        }
+    }
+    runs
+}
+
 /// Files by the moments at which they changed.
-fn matrix(rows: &[NumberedFile], entry: &Entry, site: &Site) -> Markup {
+fn matrix(
+    rows: &[NumberedFile],
+    measured: &[((usize, usize), Measured)],
+    session: &Session,
+    entry: &Entry,
+    site: &Site,
+) -> Markup {
     let mut moments: BTreeMap<(Option<Timestamp>, &str), ()> = BTreeMap::new();
     for change in rows.iter().flat_map(|(_, row)| &row.changes) {
         moments.insert((change.at, change.record.as_str()), ());
     }
     let moments: Vec<(Option<Timestamp>, &str)> = moments.into_keys().collect();
+    let lines = |number: usize, at: usize| {
+        measured.iter().find(|(change, _)| *change == (number, at)).and_then(|(_, measured)| measured.lines)
+    };
+    // A sum in which some are not known would be wrong.
+    let total = |(number, row): &NumberedFile| {
+        let lines: Option<Vec<_>> = (0..row.changes.len()).map(|at| lines(*number, at)).collect();
+        lines.map(|lines| lines.iter().fold((0, 0), |(a, r), (added, removed)| (a + added, r + removed)))
+    };
     let columns = &moments[moments.len().saturating_sub(COLUMNS)..];
     let base = address(entry);
     html! {
         div class="scroll-x matrix-box" tabindex="0" role="region" aria-label="Changes by file and message" {
             table.matrix {
                 thead {
+                    @let prompts = prompts(columns, session);
+                    @if prompts.iter().any(|(prompt, _)| prompt.is_some()) {
+                        tr.matrix-prompts {
+                            td {}
+                            @for (prompt, count) in &prompts {
+                                @match prompt {
+                                    Some(prompt) => th scope="colgroup" colspan=(count) {
+                                        a href={ (base) "?at=" (text::path_segment(prompt.first.as_str())) "#m-" (text::anchor(prompt.first.as_str())) } dir="auto" { (text::brief(&prompt.text, 60 * count)) }
+                                    },
+                                    None => td colspan=(count) {},
+                                }
+                            }
+                            td {}
+                        }
+                    }
                     tr {
                         th scope="col" { "File" }
                         @for (at, record) in columns {
                             th scope="col" { @match at { Some(at) => (words::clock(*at, &site.zone)), None => code { (text::short_id(record)) } } }
                         }
+                        th scope="col" { "in all" }
                     }
                 }
                 tbody {
-                    @for (number, row) in rows.iter().take(FILES_LISTED) {
+                    @for file in rows.iter().take(FILES_LISTED) {
+                        @let (number, row) = file;
                         tr {
                             th scope="row" { a href={ (base) "/files?file=" (number) } { (shown(&row.path, site)) } }
                             @for (_, record) in columns {
-                                @match row.changes.iter().find(|change| change.record.as_str() == *record) {
-                                    Some(change) => td { a class=(dot(change.action)) href={ "#" (change_id(*number, change)) } { (word(change.action)) } },
+                                @match row.changes.iter().enumerate().find(|(_, change)| change.record.as_str() == *record) {
+                                    Some((at, change)) => td { a class=(dot(change.action)) href={ "#" (change_id(*number, change)) } { (brief(change.action, lines(*number, at))) } },
                                     None => td.dot-none aria-label="no change" { "·" },
                                 }
                             }
+                            td { @match total(file) { Some(lines) => (counts(lines)), None => span.meta { "–" } } }
                         }
                     }
                 }
@@ -177,10 +282,16 @@ fn at_record(
     let id = record.id();
     let path = history.changed().find(|path| path.as_str() == row.path);
     let is_secret = site.places.mask.as_ref().is_some_and(|mask| mask.is_sensitive_file(&row.path));
-    let known = path.filter(|_| !is_secret).and_then(|path| {
-        let version = version(session, history, path, &id)?;
-        content(history, path, &version)
-    });
+    let version = path.filter(|_| !is_secret).and_then(|path| Some((path, version(session, history, path, &id)?)));
+    let known = version.as_ref().and_then(|(path, version)| content(history, path, version));
+    let why = match &version {
+        Some((_, Err(why))) => why.why().to_owned(),
+        Some((path, Ok(version))) if !matches!(history.content(path, version), Ok(Some(_))) => {
+            "only its hash was recorded".to_owned()
+        }
+        Some(_) => "it is no text, or too long".to_owned(),
+        None => "no record before it names the file".to_owned(),
+    };
     let body = match known {
         Some(Some(content)) => {
             let masked = site.masked(&content);
@@ -192,7 +303,9 @@ fn at_record(
         }
         Some(None) => html! { p.diff-name { "The file was not there." } },
         None if is_secret => html! { p.diff-name { "This file is a secret as a whole; its content is not shown." } },
-        None => html! { p.diff-name { "What was in it then is not known, or it is no text." } },
+        None => {
+            html! { p.diff-name { "What was in it then cannot be shown: " (text::brief(&site.masked(&why), 300)) "." } }
+        }
     };
     html! {
         article.change id="whole" {
@@ -225,29 +338,20 @@ fn dot(action: ChangeAction) -> &'static str {
     }
 }
 
-fn word(action: ChangeAction) -> &'static str {
-    match action {
-        ChangeAction::Created => "new",
-        ChangeAction::Modified => "edit",
-        ChangeAction::Deleted => "gone",
-    }
-}
-
 fn change_id(file: usize, change: &ChangeRow) -> String {
     format!("c-{}-{}", text::anchor(change.record.as_str()), file)
 }
 
 /// Each change with what it changed, the oldest first.
-fn differences(session: &Session, history: &FileHistory, rows: &[NumberedFile], entry: &Entry, site: &Site) -> Markup {
-    let mut changes: Vec<(&NumberedFile, usize)> =
-        rows.iter().flat_map(|row| (0..row.1.changes.len()).map(move |at| (row, at))).collect();
-    changes.sort_by_key(|((_, row), at)| row.changes[*at].at);
-    let left = changes.len().saturating_sub(CHANGES_SHOWN);
+fn differences(rows: &[NumberedFile], measured: &[((usize, usize), Measured)], entry: &Entry, site: &Site) -> Markup {
+    let all: usize = rows.iter().map(|(_, row)| row.changes.len()).sum();
+    let left = all - measured.len();
     let mut room = PAGE_BYTES / 2;
-    let shown = changes.iter().skip(left).map(|(row, at)| {
-        let html = difference(session, history, row, *at, room > 0, entry, site);
+    let shown = measured.iter().filter_map(|((number, at), measured)| {
+        let file = rows.iter().find(|(file, _)| file == number)?;
+        let html = difference(file, *at, measured, room > 0, entry, site);
         room = room.saturating_sub(html.0.len());
-        html
+        Some(html)
     });
     html! {
         @if left > 0 { p.meta { (words::plural(left, "earlier change")) " not shown here; choose a file to see its own" } }
@@ -256,18 +360,16 @@ fn differences(session: &Session, history: &FileHistory, rows: &[NumberedFile], 
 }
 
 fn difference(
-    session: &Session,
-    history: &FileHistory,
     (number, row): &NumberedFile,
     at: usize,
+    measured: &Measured,
     has_room: bool,
     entry: &Entry,
     site: &Site,
 ) -> Markup {
     let change = &row.changes[at];
-    let compared = has_room.then(|| compared(session, history, row, at, site)).flatten();
-    let (lines, added, removed) = compared.as_deref().map(diff::numbered).unwrap_or_default();
-    let edit = if lines.is_empty() { edit_of(session, row, at, site) } else { None };
+    let diff = measured.diff.as_deref().filter(|_| has_room);
+    let (lines, ..) = diff.map(diff::numbered).unwrap_or_default();
     let message = change.message.as_str();
     let link = format!("{}?at={}#m-{}", address(entry), text::path_segment(message), text::anchor(message));
     html! {
@@ -277,9 +379,7 @@ fn difference(
                 @match change.action {
                     ChangeAction::Created => span class="dot dot-new" { "new" },
                     ChangeAction::Deleted => span class="state state-err" { "deleted" },
-                    ChangeAction::Modified => span.num {
-                        @if added > 0 { span.add-n { "+" (added) } } " " @if removed > 0 { span.del-n { "−" (removed) } }
-                    },
+                    ChangeAction::Modified => span.num { (counts(measured.lines.unwrap_or_default())) },
                 }
                 span.end {
                     a.link href=(link) {
@@ -287,12 +387,14 @@ fn difference(
                         @if let Some(at) = change.at { " at " (at.to_zoned(site.zone.clone()).strftime("%H:%M:%S")) }
                     }
                     @if let Some(bytes) = change.size_bytes { span.num { (size_text(bytes as usize)) } }
-                    a.link href={ (address(entry)) "/files?file=" (number) "&at=" (text::path_segment(change.record.as_str())) "#whole" } { "whole file" }
+                    @if measured.is_known {
+                        a.link href={ (address(entry)) "/files?file=" (number) "&at=" (text::path_segment(change.record.as_str())) "#whole" } { "whole file" }
+                    }
                 }
             }
             @if lines.is_empty() {
-                @match edit.filter(|_| has_room) {
-                    Some(edit) => (edit),
+                @match measured.edit.as_ref().filter(|_| has_room) {
+                    Some(edit) => (edit.html),
                     None => p.diff-name { (why_not(&row.path, has_room, site)) },
                 }
             }
@@ -310,24 +412,28 @@ fn why_not(path: &str, has_room: bool, site: &Site) -> &'static str {
     }
 }
 
-/// What one change changed, masked as everything is.
-fn compared(session: &Session, history: &FileHistory, row: &FileRow, at: usize, site: &Site) -> Option<String> {
+/// What one change changed, masked as everything is, and whether the file after it is known.
+fn compared(session: &Session, history: &FileHistory, row: &FileRow, at: usize, site: &Site) -> (Option<String>, bool) {
     if site.places.mask.as_ref().is_some_and(|mask| mask.is_sensitive_file(&row.path)) {
-        return None;
+        return (None, false);
     }
-    let path = history.changed().find(|path| path.as_str() == row.path)?;
-    let after = version(session, history, path, row.changes[at].record.as_str())?;
-    let before = match at.checked_sub(1) {
-        Some(before) => version(session, history, path, row.changes[before].record.as_str())?,
-        None => history.version_at_start(path)?,
-    };
-    let (before, after) = (content(history, path, &before)?, content(history, path, &after)?);
-    let diff = unified_diff(&row.path, before.as_deref(), after.as_deref())?;
-    Some(site.masked(&diff))
+    let Some(path) = history.changed().find(|path| path.as_str() == row.path) else { return (None, false) };
+    let after = |at: usize| version(session, history, path, row.changes[at].record.as_str());
+    let Some(now) = after(at).and_then(|version| content(history, path, &version)) else { return (None, false) };
+    let before = at.checked_sub(1).map_or_else(|| history.version_at_start(path), after);
+    let before = before.and_then(|version| content(history, path, &version));
+    let diff = before.and_then(|before| unified_diff(&row.path, before.as_deref(), now.as_deref()));
+    (diff.map(|diff| site.masked(&diff)), true)
+}
+
+/// What a call says of a change.
+struct Edit {
+    html: Markup,
+    lines: (usize, usize),
 }
 
 /// What the call that made a change says of it, where no copy of the file was kept.
-fn edit_of(session: &Session, row: &FileRow, at: usize, site: &Site) -> Option<Markup> {
+fn edit_of(session: &Session, row: &FileRow, at: usize, site: &Site) -> Option<Edit> {
     if site.places.mask.as_ref().is_some_and(|mask| mask.is_sensitive_file(&row.path)) {
         return None;
     }
@@ -359,7 +465,8 @@ fn edit_of(session: &Session, row: &FileRow, at: usize, site: &Site) -> Option<M
         nested_left: &Cell::new(0),
         sub_agent: None,
     };
-    Some(diff::changes(&Changes { files, left_out }, &look))
+    let lines = files.iter().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));
+    Some(Edit { html: diff::changes(&Changes { files, left_out }, &look), lines })
 }
 
 fn version(session: &Session, history: &FileHistory, path: &ProjectPath, record: &str) -> Option<KnownVersion> {
