@@ -283,7 +283,8 @@ fn an_edit_in_the_middle_is_noticed() {
         .collect();
     machine.write(session, &lines);
     let mut archive = machine.indexed(Depth::Text);
-    let edits: [(&str, &str, &dyn Fn(&str)); 3] = [
+    type Edit<'a> = (&'a str, &'a str, &'a dyn Fn(&str));
+    let edits: [Edit<'_>; 3] = [
         ("pineapple", "blueberry", &|text| fs::write(machine.session(session), text).unwrap()),
         ("blueberry", "grapevine", &|text| {
             let beside = machine.projects().join("new");
