@@ -1,5 +1,7 @@
 //! File states: what a message changed on disk, as far as the agent recorded it. Undo is planned from them.
 
+use std::path::Path;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -38,12 +40,26 @@ impl Snapshot {
         })
         .flatten()
     }
+
+    /// Names files that are relative to one folder so that they are relative to another one, or absolute if they are not below it.
+    pub(crate) fn rename_from(&mut self, from: &Path, to: &Path) {
+        let mut waiting = vec![self];
+        while let Some(next) = waiting.pop() {
+            for file in next.files.iter_mut().filter(|file| Path::new(&file.path).is_relative()) {
+                let whole = from.join(&file.path);
+                if let Some(path) = whole.strip_prefix(to).unwrap_or(&whole).to_str() {
+                    file.path = path.to_owned();
+                }
+            }
+            waiting.extend(&mut next.more);
+        }
+    }
 }
 
 /// One file before and after a change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FileState {
-    /// The file, absolute or relative to the working directory. It comes from a log: check it before it is used as a path.
+    /// The file, absolute or relative to the working directory, in the native format to the project. It comes from a log: check it before it is used as a path.
     pub path: String,
     /// The content before the change.
     pub before: Before,

@@ -1,5 +1,6 @@
 //! The file histories of other agents, and contents that are rebuilt from edits where no copy was kept.
 
+use scrollback::transfer::convert::{Conversion, Target};
 use scrollback::view::files::{FileHistory, KnownVersion};
 
 use super::*;
@@ -759,4 +760,37 @@ fn bits_that_would_be_lost_are_a_conflict() {
         (planned[0].1, planned[0].2.as_str()),
         (Readiness::Conflict, "its set-user-id, set-group-id or sticky bit would be lost")
     );
+}
+
+/// A session of Qwen Code in a folder of a repository, which made a file there.
+#[test]
+fn a_converted_session_names_the_same_files_in_a_folder_of_a_repository() {
+    let desk = Desk::new();
+    fs::create_dir(desk.project().join(".git")).unwrap();
+    let in_web = |mut line: Value| {
+        line["cwd"] = json!(desk.project().join("web"));
+        line
+    };
+    let made = json!({"promptId": "p1", "trackedFileBackups": {"new.py": backup(None, 1)}});
+    let mut lines = vec![desk.qwen_prompt("u1", None), desk.qwen_snapshots("f1", "u1", json!([made]))];
+    lines.extend(desk.qwen_write("r1", "f1", "web/new.py", "new\n", json!("written")));
+    let lines: Vec<Value> = lines.into_iter().map(in_web).collect();
+    let source = desk.session("qwen-code", QWEN, &lines);
+    desk.file("web/new.py", "new\n");
+    desk.file("new.py", "somebody else's\n");
+    let planned = desk.planned(&source, &Goal::LastTurn);
+    assert_eq!(planned[0].0, "web/new.py");
+    let file = desk.root.join("converted.jsonl");
+    let native = scrollback::dialect::named("native").unwrap();
+    let how = Conversion { to: native, target: Target::File(&file), head: None, with: None };
+    desk.open(&source).convert(&how, &desk.host()).unwrap();
+    assert_eq!(desk.planned(&Source::file(native, &file), &Goal::LastTurn), planned);
+    // And back, to a format that names files from the working directory.
+    let (again, qwen) = (desk.root.join("again.jsonl"), scrollback::dialect::named("qwen-code").unwrap());
+    let edited = fs::read_to_string(&file).unwrap();
+    let alone = desk.root.join("alone.jsonl");
+    fs::write(&alone, edited).unwrap();
+    let how = Conversion { to: qwen, target: Target::File(&again), head: None, with: None };
+    desk.open(&Source::file(native, &alone)).convert(&how, &desk.host()).unwrap();
+    assert_eq!(desk.planned(&Source::file(qwen, &again), &Goal::LastTurn), planned);
 }

@@ -1,6 +1,6 @@
 //! The recorder of a replay: for a new file, or for an original that is continued.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
 use jiff::Timestamp;
@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::parents::SinglePath;
 use super::title::CurrentTitle;
 use super::{Replay, Replayed, Sidechains};
+use crate::dialect::Dialect;
 use crate::disk::append::Appender;
 use crate::disk::replace::write_all;
 use crate::model::error::{At, Result};
@@ -17,6 +18,7 @@ use crate::session::Session;
 use crate::transfer::convert::pairing::Pairing;
 use crate::transfer::convert::replay_host::{ReplayHost, derived_id};
 use crate::transfer::convert::sent::Sent;
+use crate::view::files::FileHistory;
 use crate::write::recorder::{Cursor, Durability, Log, Mode, Options, Place, Recorder};
 use crate::write::store::{NewSession, Store};
 
@@ -66,6 +68,7 @@ impl<'s> Replay<'s> {
     fn over(session: &'s Session, host: ReplayHost, log: Log) -> Replay<'s> {
         let options = Options { durability: Some(Durability::Flush), ..Options::unredacted() };
         let writing = log.place.writing;
+        let file_names = file_names(session, log.place.dialect);
         Replay {
             recorder: Recorder::new(log, options),
             unit: writing.unit,
@@ -81,9 +84,20 @@ impl<'s> Replay<'s> {
             sent: Sent::default(),
             path: SinglePath::default(),
             title: CurrentTitle::of(session),
+            file_names,
             last_link: None,
             last_of_conversation: None,
         }
+    }
+}
+
+/// The folders that snapshots name files from in a session and in another dialect, if these differ.
+fn file_names(session: &Session, to: &dyn Dialect) -> Option<(PathBuf, PathBuf)> {
+    let (cwd, root) = (PathBuf::from(session.cwd()?), FileHistory::root_of(session)?);
+    match (session.dialect().traits().snapshots_from_root, to.traits().snapshots_from_root) {
+        (false, true) => Some((cwd, root)),
+        (true, false) => Some((root, cwd)),
+        (false, false) | (true, true) => None,
     }
 }
 
