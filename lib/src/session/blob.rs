@@ -209,9 +209,12 @@ mod tests {
         let dir = store(&name, &whole);
         assert_eq!(get(dir.path(), &name).unwrap(), b"high water at 04:12\n".repeat(50));
         check(dir.path(), &name).unwrap();
+        // Else every check unpacks, and tells the same.
+        assert!(is_sealed(&whole, &name));
         for at in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[at] ^= 1;
+            assert!(!is_sealed(&damaged, &name), "byte {at}");
             let dir = store(&name, &damaged);
             assert_eq!(check(dir.path(), &name).is_ok(), get(dir.path(), &name).is_ok(), "byte {at}");
             let dir = store(&name, &whole[..at]);

@@ -123,9 +123,10 @@ fn read(path: &Path) -> Result<Option<Pending>> {
         Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    let damaged = |_| {
-        let why =
-            "the note of an undo that was interrupted is damaged: look at the project's files, then delete the note";
+    let damaged = |cause: serde_json::Error| {
+        let why = format!(
+            "the note of an undo that was interrupted is damaged ({cause}): look at the project's files, then delete the note"
+        );
         io::Error::new(io::ErrorKind::InvalidData, why)
     };
     serde_json::from_slice(&bytes).map(Some).map_err(damaged).at(path)
