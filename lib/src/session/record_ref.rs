@@ -171,6 +171,12 @@ impl<'s> RecordRef<'s> {
         self.keys(KeyRole::Call).filter_map(is_late).map(move |node| self.session.at(node))
     }
 
+    /// The record whose call ended as this one tells, where that was after its result.
+    pub(crate) fn late_caller(self) -> Option<RecordRef<'s>> {
+        let caller = self.session.derived.keys.late_caller(self.node, self.is_sidechain())?;
+        Some(self.session.at(caller))
+    }
+
     /// Hashes everything that a message takes from this record: its bytes, its id, its parent and its context.
     pub(crate) fn hash_into(self, hash_into: &mut Xxh3) {
         let pieces = |record: RecordRef<'s>, hash_into: &mut Xxh3| {
@@ -259,6 +265,16 @@ impl<'s> RecordRef<'s> {
             (Some(mask), Some(late)) => mask.late_result(self.session, late).map(Some),
             (_, late) => Ok(late),
         }
+    }
+
+    /// How its calls ended after their results, with their secrets: for questions whose answer holds no text of it.
+    pub(crate) fn exact_late_results(self) -> Result<Vec<ToolResult>> {
+        let mut ended = Vec::new();
+        for late in self.late_results() {
+            let pieces = late.exact()?;
+            ended.extend(pieces.iter().find_map(|piece| self.session.dialect().late_result(&sanitize::whole(piece))));
+        }
+        Ok(ended)
     }
 
     /// What the agent sends of it to the Gemini API: the contents of all fragments joined. See [`crate::dialect::Dialect::gemini_contents`].

@@ -111,6 +111,13 @@ impl<'s> SearchTexts<'s> {
                 conversation.records(message).for_each(|record| records[record.order()].message = first);
             }
         }
+        // How a call ended is part of the call's message.
+        for record in session.records() {
+            if let Some(caller) = record.late_caller() {
+                let caller = records[caller.order()];
+                records[record.order()] = caller;
+            }
+        }
         let is_sub_agent = session.parent_session().is_some();
         SearchTexts { session, records, calls: HashMap::new(), is_sub_agent }
     }
@@ -134,6 +141,9 @@ impl<'s> SearchTexts<'s> {
 
     /// The texts of a record.
     pub fn of(&mut self, record: RecordRef<'s>) -> Result<Vec<SearchText>> {
+        if let Some(caller) = record.late_caller() {
+            return self.late(record, caller);
+        }
         let body = record.body()?;
         let mut texts = Vec::new();
         match &body {
@@ -153,6 +163,14 @@ impl<'s> SearchTexts<'s> {
         }
         texts.retain(|text| !text.text.trim().is_empty());
         Ok(texts)
+    }
+
+    /// How a call ended after its result: a text of its own, because a result that is known stays as it is.
+    fn late(&mut self, record: RecordRef<'s>, caller: RecordRef<'s>) -> Result<Vec<SearchText>> {
+        let Some(late) = record.late_result()? else { return Ok(Vec::new()) };
+        let facts = self.call_in(caller, &late.call_id)?;
+        let text = output(0, &late, facts);
+        Ok(Vec::from_iter(Some(text).filter(|text| !text.text.trim().is_empty())))
     }
 
     fn content(
@@ -191,12 +209,7 @@ impl<'s> SearchTexts<'s> {
         for (at, result) in content.results.iter().enumerate() {
             let part = content.parts.len() + at;
             let facts = self.call_of(record, result)?;
-            texts.push(SearchText {
-                tool: result.name.clone().or_else(|| facts.as_ref().map(|facts| facts.tool.clone())),
-                files: facts.map(|facts| facts.files).unwrap_or_default(),
-                is_error: result.outcome != Outcome::Done,
-                ..plain(part, TextRole::Tool, &output_text(result))
-            });
+            texts.push(output(part, result, facts));
         }
         Ok(())
     }
@@ -219,18 +232,35 @@ impl<'s> SearchTexts<'s> {
 
     /// What is known of the call that a result answers, which another record made.
     fn call_of(&mut self, record: RecordRef<'s>, result: &ToolResult) -> Result<Option<CallFacts>> {
-        if let Some(known) = self.calls.get(&result.call_id) {
-            return Ok(Some(known.clone()));
-        }
         let callers = self.session.derived.keys.callers.get(&record.node);
         for caller in callers.into_iter().flatten() {
-            let body = self.session.at(*caller).body()?;
-            let mut calls = body.content().into_iter().flat_map(|content| &content.parts).filter_map(Part::as_call);
-            if let Some(call) = calls.find(|call| call.call_id == result.call_id) {
-                return Ok(Some(CallFacts { tool: call.name.clone(), files: named_files(call) }));
+            let known = self.call_in(self.session.at(*caller), &result.call_id)?;
+            if known.is_some() {
+                return Ok(known);
             }
         }
-        Ok(None)
+        Ok(self.calls.get(&result.call_id).cloned())
+    }
+
+    /// What is known of a call that this record made.
+    fn call_in(&self, caller: RecordRef<'s>, call_id: &str) -> Result<Option<CallFacts>> {
+        if let Some(known) = self.calls.get(call_id) {
+            return Ok(Some(known.clone()));
+        }
+        let body = caller.body()?;
+        let mut calls = body.content().into_iter().flat_map(|content| &content.parts).filter_map(Part::as_call);
+        let call = calls.find(|call| call.call_id == call_id);
+        Ok(call.map(|call| CallFacts { tool: call.name.clone(), files: named_files(call) }))
+    }
+}
+
+/// The output of a tool.
+fn output(part: usize, result: &ToolResult, call: Option<CallFacts>) -> SearchText {
+    SearchText {
+        tool: result.name.clone().or_else(|| call.as_ref().map(|call| call.tool.clone())),
+        files: call.map(|call| call.files).unwrap_or_default(),
+        is_error: result.outcome != Outcome::Done,
+        ..plain(part, TextRole::Tool, &output_text(result))
     }
 }
 

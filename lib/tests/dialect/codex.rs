@@ -8,8 +8,10 @@ use scrollback::dialect::{self, Dialect};
 use scrollback::model::{Body, Home, IssueKind, Kind, Part, ToolState, Usage};
 use scrollback::session::{ReadOptions, Session, Source, State, folder};
 use scrollback::view::Page;
+use scrollback::view::counting::{EventKind, SessionCounts};
 use scrollback::view::find::Places;
 use scrollback::view::listing::{self, Depth};
+use scrollback::view::texts::SearchTexts;
 use serde_json::{Value, json};
 
 fn codex() -> &'static dyn Dialect {
@@ -455,6 +457,13 @@ fn a_command_that_outlives_its_result_ends_as_its_event_tells() {
     assert!(known.ends_with("aborted by user"), "its result came later: {known}");
     let Body::ToolResult(sent) = session.find("ord-3").unwrap().body().unwrap() else { panic!("a result") };
     assert_eq!(sent.results[0].output, running, "the model's result stays as it is");
+    assert_eq!(session.turns().unwrap().row(0).unwrap().failed_calls, 2);
+    let counts = SessionCounts::of(&session).unwrap();
+    let has_failed = |kind: &EventKind| matches!(kind, EventKind::Call { has_failed: true, .. });
+    assert_eq!(counts.events.iter().filter(|event| has_failed(&event.kind)).count(), 2);
+    let mut texts = SearchTexts::new(&session);
+    let of_event = texts.of(session.find("ord-8").unwrap()).unwrap();
+    assert_eq!((of_event.len(), of_event[0].is_error, of_event[0].tool.as_deref()), (1, true, Some("exec_command")));
 }
 
 #[test]
@@ -480,4 +489,6 @@ fn what_a_command_printed_of_a_sensitive_file_stays_masked_after_its_result() {
     let session = Session::from_bytes(codex(), lines.concat().into_bytes(), &masked);
     let shown = serde_json::to_string(&messages(&session)).unwrap();
     assert!(!shown.contains("canary") && shown.contains("REDACTED"), "{shown}");
+    let searched = SearchTexts::new(&session).of(session.find("ord-4").unwrap()).unwrap();
+    assert!(searched.iter().all(|text| !text.text.contains("canary")), "{searched:?}");
 }

@@ -108,6 +108,13 @@ impl SharedKeys {
         self.nodes(key(KeyRole::Result)).next().is_some_and(|result| result < *late).then_some(*late)
     }
 
+    /// The record that made a call whose end this record tells, if the call had a result before that.
+    pub(crate) fn late_caller(&self, late: NodeIx, sidechain: bool) -> Option<NodeIx> {
+        let (_, call) = self.of(late).find(|(role, _)| *role == KeyRole::Late)?;
+        let counts = self.late_result(call, sidechain) == Some(late);
+        self.nodes(SharedKey { role: KeyRole::Call, hash: call, sidechain }).next().filter(|_| counts)
+    }
+
     /// Whether a record answers calls.
     pub(crate) fn answers(&self, node: NodeIx) -> bool {
         self.callers.contains_key(&node)

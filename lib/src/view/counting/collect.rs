@@ -71,6 +71,8 @@ struct Collector<'s> {
     answers: HashMap<u64, usize>,
     /// The last call with each id: its event, and when it was made.
     calls: HashMap<String, (usize, Option<i64>)>,
+    /// How calls ended after their results.
+    late: HashMap<String, ToolResult>,
 }
 
 /// What is known of the turn that is being read.
@@ -96,6 +98,7 @@ impl<'s> Collector<'s> {
             nodes: Vec::new(),
             answers: HashMap::new(),
             calls: HashMap::new(),
+            late: HashMap::new(),
         }
     }
 
@@ -105,7 +108,11 @@ impl<'s> Collector<'s> {
             let body = record.exact_body()?;
             reader.add(record, &body)?;
             match &body {
-                Body::Assistant(content) => self.answer(record, content, &mut open),
+                Body::Assistant(content) => {
+                    let late = record.exact_late_results()?;
+                    self.late.extend(late.into_iter().map(|late| (late.call_id.clone(), late)));
+                    self.answer(record, content, &mut open);
+                }
                 Body::Compaction(_) if record.parent().is_none_or(|parent| parent.kind() != Kind::Compaction) => {
                     let id = self.id_at(record, b"compaction");
                     self.push(record, id, None, EventKind::Compaction);
@@ -205,6 +212,7 @@ impl<'s> Collector<'s> {
             let Some((event, made)) = self.calls.get(&result.call_id).copied() else { continue };
             let between = record.at().zip(made).map(|(at, made)| (at.as_microsecond() - made) / 1000);
             let between = between.and_then(|ms| u64::try_from(ms).ok());
+            let result = self.late.get(&result.call_id).unwrap_or(result);
             if let EventKind::Call { has_failed, duration_ms, .. } = &mut self.counts.events[event].kind {
                 *has_failed = result.outcome != Outcome::Done;
                 *duration_ms = result.duration_ms.or(*duration_ms).or(between);

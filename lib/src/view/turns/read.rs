@@ -1,6 +1,6 @@
 //! Reads the bodies of one turn: what it begins with, its calls, and how it ended.
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::{TurnEnd, TurnKind, TurnRow, Turns};
@@ -186,6 +186,8 @@ pub(in crate::view) struct TurnReader {
     answered: HashSet<String>,
     failed: HashSet<String>,
     denied: HashSet<String>,
+    /// How calls ended after their results.
+    late: HashMap<String, Outcome>,
 }
 
 impl TurnReader {
@@ -195,7 +197,11 @@ impl TurnReader {
             return Ok(());
         }
         match body {
-            Body::Assistant(content) => self.answer(record, content),
+            Body::Assistant(content) => {
+                let late = record.exact_late_results()?;
+                self.late.extend(late.into_iter().map(|late| (late.call_id, late.outcome)));
+                self.answer(record, content);
+            }
             Body::ToolResult(content) => {
                 self.results(&content.results);
                 // Who refuses a call stops the agent, unless it goes on.
@@ -250,7 +256,7 @@ impl TurnReader {
     fn results(&mut self, results: &[ToolResult]) {
         for result in results.iter().filter(|result| !result.preliminary) {
             self.answered.insert(result.call_id.clone());
-            match result.outcome {
+            match self.late.get(&result.call_id).unwrap_or(&result.outcome) {
                 Outcome::Done => {}
                 Outcome::Failed(_) => _ = self.failed.insert(result.call_id.clone()),
                 Outcome::Denied(_) => _ = self.denied.insert(result.call_id.clone()),
