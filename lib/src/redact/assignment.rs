@@ -37,7 +37,13 @@ const MAX_SPACES: usize = 32;
 /// The secret that is assigned to the name around `hit`. Returns also the name's place.
 pub(super) fn at(text: &str, hit: Range<usize>, clear: &mut Clear) -> (Range<usize>, Option<Assigned>) {
     let name = name_around(text.as_bytes(), &hit);
-    let assigned = assigned(text, name.clone(), clear).or_else(|| said_before(text, &name));
+    let promise = names::promise_of_words(&text[name.clone()]);
+    // Most names that a keyword is in promise nothing: what follows them need not be looked at.
+    if promise.is_none() && !names::is_query_key(&text[name.clone()]) {
+        return (name, None);
+    }
+    let before = |promise| said_before(text, &name, promise);
+    let assigned = assigned(text, name.clone(), promise, clear).or_else(|| promise.and_then(before));
     (name, assigned)
 }
 
@@ -54,12 +60,12 @@ pub(super) fn open_quote(text: &str, hit: Range<usize>) -> Option<usize> {
     is_open.then_some(at)
 }
 
-fn assigned(text: &str, name: Range<usize>, clear: &mut Clear) -> Option<Assigned> {
+fn assigned(text: &str, name: Range<usize>, promise: Option<Promise>, clear: &mut Clear) -> Option<Assigned> {
     let bytes = text.as_bytes();
     let (at, form) = separator(text, &name)?;
     let before_name = name.start.checked_sub(1).map(|before| bytes[before]);
     let in_query = form == Form::Env && matches!(before_name, Some(b'?' | b'&' | b'#'));
-    let promise = names::promise(&text[name.clone()]).or_else(|| names::in_query(&text[name.clone()], in_query))?;
+    let promise = promise.or(in_query.then_some(names::QUERY_KEY))?;
     // A call says little: `getToken("…")` names a token, `setPassword("…")` has one.
     if form == Form::Call && (promise.kind != "password" || names::is_asked_for(&text[name.clone()])) {
         return None;
@@ -449,8 +455,10 @@ const GOES_ON: &[&str] = &[
 ];
 
 /// "tide4x9 is my password", "use tide4x9 as the root password": the value stands before its name.
-fn said_before(text: &str, name: &Range<usize>) -> Option<Assigned> {
-    let promise = names::promise(&text[name.clone()]).filter(|promise| promise.kind == "password")?;
+fn said_before(text: &str, name: &Range<usize>, promise: Promise) -> Option<Assigned> {
+    if promise.kind != "password" {
+        return None;
+    }
     let is_word = text[name.clone()].bytes().all(|byte| byte.is_ascii_alphabetic());
     let bytes = text.as_bytes();
     if !is_word || names::is_verb(&text[name.clone()]) || bytes.get(name.start.checked_sub(1)?) != Some(&b' ') {

@@ -67,9 +67,12 @@ const PASSWORDS: &[&str] = &[
     "lösenord", "heslo", "şifre", "mdp",
 ];
 
-/// What a name promises in a query: there, a `key` opens something.
-pub(super) fn in_query(name: &str, is_query: bool) -> Option<Promise> {
-    (is_query && name.eq_ignore_ascii_case("key")).then_some(Promise { kind: "api-key", strength: Strength::Weak })
+/// What a `key` promises in a query: there, it opens something.
+pub(super) const QUERY_KEY: Promise = Promise { kind: "api-key", strength: Strength::Weak };
+
+/// Whether a name promises something in a query only.
+pub(super) fn is_query_key(name: &str) -> bool {
+    name.eq_ignore_ascii_case("key")
 }
 
 /// `getPassword`: a call of it takes no password, it returns one.
@@ -109,7 +112,8 @@ pub(super) fn promise(name: &str) -> Option<Promise> {
     if HINT.are_in(name) { promise_of_words(name) } else { None }
 }
 
-fn promise_of_words(name: &str) -> Option<Promise> {
+/// The same for a name that a hint is in.
+pub(super) fn promise_of_words(name: &str) -> Option<Promise> {
     // The end decides, so only the end is looked at.
     let name = &name[name.ceil_char_boundary(name.len().saturating_sub(MAX_NAME_BYTES))..];
     let mut words = [""; 12];
@@ -127,16 +131,21 @@ fn promise_of_words(name: &str) -> Option<Promise> {
     {
         count -= 1;
     }
-    let last = words[..count].last()?.trim_end_matches(|c: char| c.is_ascii_digit());
-    let before = if count > 1 { words[count - 2] } else { "" };
+    let words = &words[..count];
+    let last = words.last()?.trim_end_matches(|c: char| c.is_ascii_digit());
+    let promise = promise_of_end(name, words, last)?;
+    // A few letters end what is random, too, unless they stand apart.
+    let stands_apart = || name.rfind(last).is_some_and(|at| name[..at].ends_with(['_', '-', '.']));
+    let is_chance = last.len() <= 4 && name.len() > LONG_NAME_BYTES && is_random(name) && !stands_apart();
+    (!is_chance).then_some(promise)
+}
+
+/// What the last words of a name promise; `last` is the last one without its number.
+fn promise_of_end(name: &str, words: &[&str], last: &str) -> Option<Promise> {
+    let before = words.iter().rev().nth(1).copied().unwrap_or_default();
     let is = |known: &[&str]| is_one_of(last, known);
     let ends = |known: &[&str]| known.iter().any(|end| ends_with(last, end));
     let found = |kind, strength| Some(Promise { kind, strength });
-    // A few letters end what is random, too, unless they stand apart.
-    let stands_apart = || name.rfind(last).is_some_and(|at| name[..at].ends_with(['_', '-', '.']));
-    if last.len() <= 4 && name.len() > LONG_NAME_BYTES && is_random(name) && !stands_apart() {
-        return None;
-    }
     if ends(&["password", "passwd", "passwort", "passphrase", "passcode", "kennwort"])
         || is(PASSWORDS)
         || is(&["passe"]) && before.eq_ignore_ascii_case("de")
@@ -168,19 +177,18 @@ fn promise_of_words(name: &str) -> Option<Promise> {
         if qualified {
             return found("api-key", Strength::Key);
         }
-        let in_capitals = count > 1 && name.contains('_') && !name.bytes().any(|byte| byte.is_ascii_lowercase());
+        let in_capitals = words.len() > 1 && name.contains('_') && !name.bytes().any(|byte| byte.is_ascii_lowercase());
         return if in_capitals && !is_one_of(before, OPEN_KEYS) { found("api-key", Strength::Weak) } else { None };
     }
     // The token of a public key is a hash of it: `PublicKeyToken`.
-    let is_of_public_key =
-        || is_one_of(before, &["key"]) && words[..count].iter().any(|word| is_one_of(word, &["public"]));
+    let is_of_public_key = || is_one_of(before, &["key"]) && words.iter().any(|word| is_one_of(word, &["public"]));
     if ends(&["token"]) && !is_one_of(before, OPEN_TOKENS) && !is_of_public_key() {
         let is_of_api =
             is_one_of(before, &["api", "access", "auth"]) && !name.bytes().any(|byte| byte.is_ascii_lowercase());
         return found("token", if is_of_api { Strength::Key } else { Strength::Weak });
     }
     // Not a language with its country, nor the kinds of keys that SSH keeps in hardware: `sk_SK`, `id_ed25519_sk`.
-    if is(&["sk"]) && count > 1 && !is_one_of(before, &["sk", "ecdsa", "ed25519"]) {
+    if is(&["sk"]) && words.len() > 1 && !is_one_of(before, &["sk", "ecdsa", "ed25519"]) {
         return found("api-key", Strength::Weak);
     }
     if is(&[
