@@ -168,7 +168,7 @@ impl<'s> SearchTexts<'s> {
     /// How a call ended after its result: a text of its own, because a result that is known stays as it is.
     fn late(&mut self, record: RecordRef<'s>, caller: RecordRef<'s>) -> Result<Vec<SearchText>> {
         let Some(late) = record.late_result()? else { return Ok(Vec::new()) };
-        let facts = self.call_in(caller, &late.call_id)?;
+        let facts = self.call_facts(&late.call_id, std::iter::once(caller))?;
         let text = output(0, &late, facts);
         Ok(Vec::from_iter(Some(text).filter(|text| !text.text.trim().is_empty())))
     }
@@ -206,9 +206,11 @@ impl<'s> SearchTexts<'s> {
                 _ => {}
             }
         }
+        let session = self.session;
         for (at, result) in content.results.iter().enumerate() {
             let part = content.parts.len() + at;
-            let facts = self.call_of(record, result)?;
+            let callers = session.derived.keys.callers.get(&record.node).into_iter().flatten();
+            let facts = self.call_facts(&result.call_id, callers.map(|caller| session.at(*caller)))?;
             texts.push(output(part, result, facts));
         }
         Ok(())
@@ -230,27 +232,19 @@ impl<'s> SearchTexts<'s> {
         texts.push(SearchText { tool: Some(facts.tool), files: facts.files, ..speech(at, &input) });
     }
 
-    /// What is known of the call that a result answers, which another record made.
-    fn call_of(&mut self, record: RecordRef<'s>, result: &ToolResult) -> Result<Option<CallFacts>> {
-        let callers = self.session.derived.keys.callers.get(&record.node);
-        for caller in callers.into_iter().flatten() {
-            let known = self.call_in(self.session.at(*caller), &result.call_id)?;
-            if known.is_some() {
-                return Ok(known);
-            }
-        }
-        Ok(self.calls.get(&result.call_id).cloned())
-    }
-
-    /// What is known of a call that this record made.
-    fn call_in(&self, caller: RecordRef<'s>, call_id: &str) -> Result<Option<CallFacts>> {
+    /// What is known of a call that one of these records made.
+    fn call_facts(&self, call_id: &str, callers: impl Iterator<Item = RecordRef<'s>>) -> Result<Option<CallFacts>> {
         if let Some(known) = self.calls.get(call_id) {
             return Ok(Some(known.clone()));
         }
-        let body = caller.body()?;
-        let mut calls = body.content().into_iter().flat_map(|content| &content.parts).filter_map(Part::as_call);
-        let call = calls.find(|call| call.call_id == call_id);
-        Ok(call.map(|call| CallFacts { tool: call.name.clone(), files: named_files(call) }))
+        for caller in callers {
+            let body = caller.body()?;
+            let mut calls = body.content().into_iter().flat_map(|content| &content.parts).filter_map(Part::as_call);
+            if let Some(call) = calls.find(|call| call.call_id == call_id) {
+                return Ok(Some(CallFacts { tool: call.name.clone(), files: named_files(call) }));
+            }
+        }
+        Ok(None)
     }
 }
 

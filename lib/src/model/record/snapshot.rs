@@ -41,8 +41,8 @@ impl Snapshot {
         .flatten()
     }
 
-    /// Names files that are relative to one folder so that they are relative to another one, or absolute if they are not below it.
-    pub(crate) fn rename_from(&mut self, from: &Path, to: &Path) {
+    /// Makes paths that are relative to one folder relative to another one, or absolute if they are not below it.
+    pub(crate) fn rebase_paths(&mut self, from: &Path, to: &Path) {
         let mut waiting = vec![self];
         while let Some(next) = waiting.pop() {
             for file in next.files.iter_mut().filter(|file| Path::new(&file.path).is_relative()) {
@@ -59,7 +59,8 @@ impl Snapshot {
 /// One file before and after a change.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FileState {
-    /// The file, absolute or relative to the working directory, in the native format to the project. It comes from a log: check it before it is used as a path.
+    /// The file: absolute, or relative to the working directory or, in the native format, to the root of the project. It comes from a
+    /// log: check it before it is used as a path.
     pub path: String,
     /// The content before the change.
     pub before: Before,

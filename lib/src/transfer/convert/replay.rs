@@ -111,8 +111,8 @@ struct Replay<'s> {
     sent: Sent<'s>,
     path: SinglePath,
     title: CurrentTitle,
-    /// The folders that names of files in snapshots are relative to, here and there, if these differ.
-    file_names: Option<(PathBuf, PathBuf)>,
+    /// The folders that paths in snapshots are relative to, in the source and in the new file, if these differ.
+    path_bases: Option<(PathBuf, PathBuf)>,
     /// The last record that was written and can have children, and the last one outside sidechains.
     last_link: Option<RecordId>,
     last_of_conversation: Option<RecordId>,
@@ -181,8 +181,8 @@ impl<'s> Replay<'s> {
         }
         let mut body = self.sent.settle(joined(group)?, group)?;
         self.fill_in(&mut body, first)?;
-        if let (Body::Snapshot(snapshot), Some((from, to))) = (&mut body, &self.file_names) {
-            snapshot.rename_from(from, to);
+        if let (Body::Snapshot(snapshot), Some((from, to))) = (&mut body, &self.path_bases) {
+            snapshot.rebase_paths(from, to);
         }
         let mut repairs = self.pairing.repair(&mut body, group);
         repairs.losses.drain(..).for_each(|(kind, what)| self.lose(first, kind, what));

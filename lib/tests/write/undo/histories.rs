@@ -787,9 +787,9 @@ fn a_converted_session_names_the_same_files_in_a_folder_of_a_repository() {
     assert_eq!(desk.planned(&Source::file(native, &file), &Goal::LastTurn), planned);
     // And back, to a format that names files from the working directory.
     let (again, qwen) = (desk.root.join("again.jsonl"), scrollback::dialect::named("qwen-code").unwrap());
-    let edited = fs::read_to_string(&file).unwrap();
+    // Beside its sidecar, it would become the original again.
     let alone = desk.root.join("alone.jsonl");
-    fs::write(&alone, edited).unwrap();
+    fs::copy(&file, &alone).unwrap();
     let how = Conversion { to: qwen, target: Target::File(&again), head: None, with: None };
     desk.open(&Source::file(native, &alone)).convert(&how, &desk.host()).unwrap();
     assert_eq!(desk.planned(&Source::file(qwen, &again), &Goal::LastTurn), planned);

@@ -68,7 +68,7 @@ impl<'s> Replay<'s> {
     fn over(session: &'s Session, host: ReplayHost, log: Log) -> Replay<'s> {
         let options = Options { durability: Some(Durability::Flush), ..Options::unredacted() };
         let writing = log.place.writing;
-        let file_names = file_names(session, log.place.dialect);
+        let path_bases = path_bases(session, log.place.dialect);
         Replay {
             recorder: Recorder::new(log, options),
             unit: writing.unit,
@@ -84,15 +84,15 @@ impl<'s> Replay<'s> {
             sent: Sent::default(),
             path: SinglePath::default(),
             title: CurrentTitle::of(session),
-            file_names,
+            path_bases,
             last_link: None,
             last_of_conversation: None,
         }
     }
 }
 
-/// The folders that snapshots name files from in a session and in another dialect, if these differ.
-fn file_names(session: &Session, to: &dyn Dialect) -> Option<(PathBuf, PathBuf)> {
+/// The folders that paths in snapshots are relative to, in a session and in another dialect, if these differ.
+fn path_bases(session: &Session, to: &dyn Dialect) -> Option<(PathBuf, PathBuf)> {
     let (cwd, root) = (PathBuf::from(session.cwd()?), FileHistory::root_of(session)?);
     match (session.dialect().traits().snapshots_from_root, to.traits().snapshots_from_root) {
         (false, true) => Some((cwd, root)),
