@@ -19,6 +19,7 @@ use crate::dialect::layout::{Format, Layout};
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
 use crate::model::issue::quoted;
+use crate::model::json;
 use crate::model::message::{Sdk, takes};
 use crate::model::record::{Body, Kind, TitleSource};
 use line::{Document, Line};
@@ -46,10 +47,10 @@ impl Dialect for AiSdk {
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         if text.starts_with('[') {
-            link_all(serde_json::from_str(text)?, emit);
+            link_all(json::from_str(text)?, emit);
             return Ok(());
         }
-        let document: Document<'a> = serde_json::from_str(text)?;
+        let document: Document<'a> = json::from_str(text)?;
         match document.messages().filter(|_| !document.is_row()) {
             Some(messages) => {
                 emit(Event::Facts(SessionFacts { session: document.id.some(), ..SessionFacts::default() }));
@@ -58,15 +59,15 @@ impl Dialect for AiSdk {
                 }
                 link_all(messages, emit);
             }
-            None if document.is_row() => row::link(text, &serde_json::from_str(text)?, emit),
-            None => link_message(text, serde_json::from_str(text)?, emit),
+            None if document.is_row() => row::link(text, &json::from_str(text)?, emit),
+            None => link_message(text, json::from_str(text)?, emit),
         }
         Ok(())
     }
 
     fn recognizes(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|document: Document<'_>| document.is_recognized())
-            || serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
+        json::from_str(text).is_ok_and(|document: Document<'_>| document.is_recognized())
+            || json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
     }
 
     fn body(&self, text: &str) -> Body {
@@ -91,7 +92,7 @@ fn link_all<'a>(messages: Vec<&'a RawValue>, emit: &mut dyn FnMut(Event<'a>)) {
     }
     for (at, message) in messages.into_iter().enumerate() {
         let text = message.get();
-        match serde_json::from_str::<Line<'a>>(text) {
+        match json::from_str::<Line<'a>>(text) {
             Ok(line) if text.starts_with('{') => link_message(text, line, emit),
             _ => emit(Event::Rejected(format!("element {at} of the list is not a message: {}", quoted(text)))),
         }
@@ -148,7 +149,7 @@ fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a
 
 /// Why all major versions reject a message, according to the newest. SDK 3 and 4 check only the types of parts.
 fn rejected(text: &str) -> Option<String> {
-    let line: Line<'_> = serde_json::from_str(text).ok()?;
+    let line: Line<'_> = json::from_str(text).ok()?;
     if line.is_legacy() {
         let unknown = legacy::unknown_part(&line)?;
         return Some(format!("no part of SDK 4 has the type {}; it is kept unchanged", quoted(&unknown)));

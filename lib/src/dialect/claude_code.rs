@@ -23,6 +23,7 @@ use crate::dialect::file_backups;
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
+use crate::model::json;
 use crate::model::lenient::RawObject;
 use crate::model::record::{Body, TitleSource};
 use line::Line;
@@ -75,7 +76,7 @@ impl Dialect for ClaudeCode {
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
-        let line: Line<'a> = serde_json::from_str(text)?;
+        let line: Line<'a> = json::from_str(text)?;
         line.link(text, emit);
         Ok(())
     }
@@ -99,7 +100,7 @@ impl Dialect for ClaudeCode {
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         // `agent-<id>.meta.json`, beside a sub-agent's file.
-        let meta: RawObject<'a> = serde_json::from_str(text)?;
+        let meta: RawObject<'a> = json::from_str(text)?;
         emit(Event::Facts(SessionFacts { parent_call: meta.text("toolUseId"), ..SessionFacts::default() }));
         if let Some(text) = meta.text("description") {
             emit(Event::Title { text, source: TitleSource::Summary });
@@ -108,6 +109,6 @@ impl Dialect for ClaudeCode {
     }
 
     fn recognizes(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
+        json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
     }
 }

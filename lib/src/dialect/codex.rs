@@ -22,6 +22,7 @@ use super::{Dialect, Event, IndexTitle, RepeatedId, ResultOrder, ResumeCommand, 
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
+use crate::model::json;
 use crate::model::lenient::RawObject;
 use crate::model::record::{Body, ToolResult};
 
@@ -100,7 +101,7 @@ impl Dialect for Codex {
     }
 
     fn title_from_index(&self, line: &str) -> Option<IndexTitle> {
-        let line: RawObject<'_> = serde_json::from_str(line).ok()?;
+        let line: RawObject<'_> = json::from_str(line).ok()?;
         let at = line.text("updated_at").and_then(|at| at.parse().ok());
         Some(IndexTitle { session: line.string("id")?, text: line.string("thread_name")?, at })
     }

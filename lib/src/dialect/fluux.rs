@@ -15,6 +15,7 @@ use super::{Dialect, Event, RepeatedId, Traits};
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
+use crate::model::json;
 use crate::model::record::Body;
 pub use jid::bare_jid;
 use line::Line;
@@ -49,13 +50,13 @@ impl Dialect for Fluux {
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
-        let line: Line<'a> = serde_json::from_str(text)?;
+        let line: Line<'a> = json::from_str(text)?;
         line.link(text, emit);
         Ok(())
     }
 
     fn recognizes(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
+        json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
     }
 
     fn body(&self, text: &str) -> Body {

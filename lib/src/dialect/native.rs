@@ -15,6 +15,7 @@ use super::{Dialect, Event, RepeatedId, SessionFacts, Traits};
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
+use crate::model::json;
 use crate::model::lenient::RawObject;
 use crate::model::record::{Body, TitleSource};
 use line::Line;
@@ -52,13 +53,13 @@ impl Dialect for Native {
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
-        let line: Line<'a> = serde_json::from_str(text)?;
+        let line: Line<'a> = json::from_str(text)?;
         line.link(text, emit);
         Ok(())
     }
 
     fn recognizes(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
+        json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
     }
 
     fn session_id_from_path(&self, path: &Path) -> Option<String> {
@@ -73,7 +74,7 @@ impl Dialect for Native {
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         // `metadata.json`, as Sage writes it.
-        let sidecar: RawObject<'a> = serde_json::from_str(text)?;
+        let sidecar: RawObject<'a> = json::from_str(text)?;
         emit(Event::Facts(SessionFacts {
             session: sidecar.text("id"),
             cwd: sidecar.text("workingDirectory"),

@@ -19,6 +19,7 @@ use crate::dialect::file_backups;
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
+use crate::model::json;
 use crate::model::lenient::RawObject;
 use crate::model::record::{Body, TitleSource};
 use line::Line;
@@ -56,8 +57,7 @@ impl Dialect for QwenCode {
 
     fn file_note(&self, text: &str) -> Option<Map<String, Value>> {
         // It notes an empty content before for a new file, too; only what its tools answer tells them apart.
-        let line: Value =
-            serde_json::from_str(text).ok().filter(|_| NEW_FILE.iter().any(|says| text.contains(says)))?;
+        let line: Value = json::from_str(text).ok().filter(|_| NEW_FILE.iter().any(|says| text.contains(says)))?;
         let parts = line.pointer("/message/parts")?.as_array()?.iter();
         let mut answers = parts.filter_map(|part| part.pointer("/functionResponse/response/output")?.as_str());
         let is_new = answers.any(|answer| NEW_FILE.iter().any(|says| answer.starts_with(says)));
@@ -74,7 +74,7 @@ impl Dialect for QwenCode {
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
-        let line: Line<'a> = serde_json::from_str(text)?;
+        let line: Line<'a> = json::from_str(text)?;
         line.link(text, emit);
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Dialect for QwenCode {
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         // `agent-<id>.meta.json`, beside a sub-agent's file.
-        let meta: RawObject<'a> = serde_json::from_str(text)?;
+        let meta: RawObject<'a> = json::from_str(text)?;
         emit(Event::Facts(SessionFacts {
             parent_session: meta.text("parentSessionId"),
             parent_call: meta.text("toolUseId"),
@@ -112,7 +112,7 @@ impl Dialect for QwenCode {
     }
 
     fn recognizes(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
+        json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
     }
 
     fn is_session_file(&self, path: &Path) -> bool {

@@ -18,6 +18,7 @@ use super::{Dialect, Event, RepeatedId, SessionFacts, Traits};
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
+use crate::model::json;
 use crate::model::lenient::RawObject;
 use crate::model::record::Body;
 use line::Line;
@@ -54,13 +55,13 @@ impl Dialect for SageEl {
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
-        let line: Line<'a> = serde_json::from_str(text)?;
+        let line: Line<'a> = json::from_str(text)?;
         line.link(text, emit);
         Ok(())
     }
 
     fn recognizes(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
+        json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
     }
 
     fn resembles(&self, text: &str) -> bool {
@@ -69,7 +70,7 @@ impl Dialect for SageEl {
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         // `metadata.json` is about a project, not about one conversation. Its counts come from memory and are not read.
-        let sidecar: RawObject<'a> = serde_json::from_str(text)?;
+        let sidecar: RawObject<'a> = json::from_str(text)?;
         emit(Event::Facts(SessionFacts {
             cwd: sidecar.text("project_dir"),
             version: sidecar.text("tca_version"),

@@ -39,7 +39,7 @@ impl Dialect for Unknown {
             #[serde(rename = "type")]
             kind: Text<'a>,
         }
-        let value: Kinded<'a> = serde_json::from_str(text)?;
+        let value: Kinded<'a> = json::from_str(text)?;
         emit(Event::Record(Link { parent: Parent::Root, is_side: true, ..Link::new(text, Kind::Other) }));
         emit(Event::UnknownKind(value.kind.some().unwrap_or(Cow::Borrowed("without a type"))));
         Ok(())

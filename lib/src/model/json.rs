@@ -8,6 +8,8 @@
 //!
 //! A program that calculates with numbers, or prints with serde_json, asks [`plain`] for ordinary ones.
 
+mod reader;
+mod string_end;
 mod strings;
 
 use std::borrow::Cow;
@@ -20,6 +22,7 @@ use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 use serde_json::{Number, Value};
 
+pub(crate) use reader::{from_str, has_controls};
 pub use strings::parse_with;
 pub(crate) use strings::{escape, unescaped};
 

@@ -154,12 +154,12 @@ pub(crate) fn value(raw: &RawValue) -> Value {
 
 /// A raw field as this type, if it has its shape.
 pub(crate) fn parsed<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
-    serde_json::from_str(raw.get()).ok()
+    json::from_str(raw.get()).ok()
 }
 
 /// The elements of a raw field, if it is a list. Serde's error would quote all of a string.
 pub(crate) fn elements(raw: &RawValue) -> Option<Vec<&RawValue>> {
-    raw.get().starts_with('[').then(|| serde_json::from_str(raw.get()).ok())?
+    raw.get().starts_with('[').then(|| json::from_str(raw.get()).ok())?
 }
 
 /// A string's text, nothing for `null`, or the JSON of any other value.
@@ -178,7 +178,7 @@ pub(crate) fn text_or_json(raw: &RawValue) -> String {
 
 /// Whether an object has a field that is not null.
 pub(crate) fn has_field(object: &str, key: &str) -> bool {
-    let fields = serde_json::from_str::<RawObject<'_>>(object).unwrap_or_default();
+    let fields = json::from_str::<RawObject<'_>>(object).unwrap_or_default();
     fields.raw(key).is_some()
 }
 
@@ -282,15 +282,20 @@ impl<'de, T: Deserialize<'de>> Shape<'de> for List<T> {
 
 impl<'de: 'a, 'a, T: Deserialize<'de>> Shape<'de> for ListOrText<'a, T> {
     fn text(text: Cow<'de, str>) -> Self {
-        ListOrText::Text(text)
+        let is_kept = matches!(text, Cow::Borrowed(_)) || is_asked_for(&text);
+        ListOrText::Text(if is_kept { text } else { Cow::default() })
     }
     fn decoded(text: &str) -> Self {
-        let is_kept = text.len() <= LONG_TEXT_BYTES || text.trim_start().starts_with(['<', '[']);
-        ListOrText::Text(Cow::Owned(if is_kept { text.to_owned() } else { String::new() }))
+        ListOrText::Text(if is_asked_for(text) { Cow::Owned(text.to_owned()) } else { Cow::default() })
     }
     fn list<A: SeqAccess<'de>>(seq: A) -> Result<Self, A::Error> {
         <List<T> as Shape>::list(seq).map(|items| ListOrText::List(items.0))
     }
+}
+
+/// Whether somebody may ask for a text that is not a part of the line.
+fn is_asked_for(text: &str) -> bool {
+    text.len() <= LONG_TEXT_BYTES || text.trim_start().starts_with(['<', '['])
 }
 
 /// The usual number of fields of an object: to grow a list costs more than to fill it.
@@ -303,7 +308,7 @@ pub(crate) struct RawObject<'a>(Vec<(Text<'a>, &'a RawValue)>);
 impl<'a> RawObject<'a> {
     /// The fields of a raw value, if it is an object. Serde's error would quote all of a string, which may be a long prompt.
     pub(crate) fn from_raw(raw: &'a RawValue) -> Option<RawObject<'a>> {
-        raw.get().starts_with('{').then(|| serde_json::from_str(raw.get()).ok())?
+        raw.get().starts_with('{').then(|| json::from_str(raw.get()).ok())?
     }
 
     pub(crate) fn raw(&self, key: &str) -> Option<&'a RawValue> {
@@ -313,7 +318,7 @@ impl<'a> RawObject<'a> {
 
     /// A field as a lenient type: absent if it has another shape.
     pub(crate) fn get<T: Deserialize<'a> + Default>(&self, key: &str) -> T {
-        self.raw(key).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+        self.raw(key).and_then(|raw| json::from_str(raw.get()).ok()).unwrap_or_default()
     }
 
     /// A string, unless it is empty.
@@ -397,6 +402,9 @@ impl<'de, T: Shape<'de>> Visitor<'de> for AnyShape<T> {
     fn visit_str<E>(self, text: &str) -> Result<T, E> {
         Ok(T::decoded(text))
     }
+    fn visit_string<E>(self, text: String) -> Result<T, E> {
+        Ok(T::text(Cow::Owned(text)))
+    }
     fn visit_bool<E>(self, flag: bool) -> Result<T, E> {
         Ok(T::flag(flag))
     }
@@ -455,7 +463,7 @@ mod tests {
     fn of_a_long_prompt_nothing_is_kept_unless_an_agent_wrote_it() {
         let read = |start: &str, length: usize| {
             let json = serde_json::to_string(&format!("{start}\n{}", "a".repeat(length))).unwrap();
-            let read: ListOrText<'_, Flag> = serde_json::from_str(&json).unwrap();
+            let read: ListOrText<'_, Flag> = json::from_str(&json).unwrap();
             read.text().map(str::len)
         };
         assert_eq!(read("hello", 10), Some(16));

@@ -14,16 +14,16 @@ use crate::model::record::{Body, Content, Thinking};
 
 /// The body of a record: a message, a row, the prompt of a row, which is a JSON string, or its system prompt, with its key.
 pub(super) fn parse(text: &str) -> Body {
-    if let Ok(prompt) = serde_json::from_str::<String>(text) {
+    if let Ok(prompt) = json::from_str::<String>(text) {
         return Body::User(Content { parts: vec![Part::text(prompt)], ..Content::default() });
     }
     if let Some(prompt) = row::system_prompt(text) {
         return Body::System(Content { to_model: true, ..Content::from(prompt) });
     }
-    if serde_json::from_str(text).is_ok_and(|document: Document<'_>| document.is_row()) {
+    if json::from_str(text).is_ok_and(|document: Document<'_>| document.is_row()) {
         return row::body(value(text));
     }
-    let (Value::Object(message), Ok(line)) = (value(text), serde_json::from_str::<Line<'_>>(text)) else {
+    let (Value::Object(message), Ok(line)) = (value(text), json::from_str::<Line<'_>>(text)) else {
         return Body::Other(value(text));
     };
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -90,10 +90,10 @@ fn partly_parsed(text: &str, levels: usize) -> Value {
         0 => lenient::value(raw),
         _ => json::parse(raw.get()).unwrap_or_else(|_| partly_parsed(raw.get(), levels - 1)),
     };
-    if let Ok(object) = serde_json::from_str::<std::collections::BTreeMap<String, &RawValue>>(text) {
+    if let Ok(object) = json::from_str::<std::collections::BTreeMap<String, &RawValue>>(text) {
         return object.into_iter().map(|(key, raw)| (key, inside(raw))).collect();
     }
-    match serde_json::from_str::<Vec<&RawValue>>(text) {
+    match json::from_str::<Vec<&RawValue>>(text) {
         Ok(list) => list.into_iter().map(inside).collect(),
         Err(_) => Value::String(text.to_owned()),
     }

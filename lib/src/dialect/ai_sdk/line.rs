@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 
 use super::super::Moment;
 use super::moment;
+use crate::model::json;
 use crate::model::lenient::{Count, List, Object, RawObject, Text};
 use crate::model::record::Usage;
 
@@ -39,7 +40,7 @@ impl<'a> Document<'a> {
 
     pub(super) fn messages(&self) -> Option<Vec<&'a RawValue>> {
         let messages = self.messages.filter(|_| self.role.0.is_none())?;
-        serde_json::from_str(messages.get()).ok()
+        json::from_str(messages.get()).ok()
     }
 
     /// Any column of a row may be null, or have another type than it should.

@@ -196,7 +196,7 @@ fn system_member<'a>(row_text: &'a str, row: &RawObject<'a>) -> Option<&'a str> 
 /// The system prompt in a piece of a row that [`system_member`] found.
 pub(super) fn system_prompt(piece: &str) -> Option<String> {
     let value = piece.strip_prefix('"')?.strip_prefix(SYSTEM_PROMPT)?.strip_prefix('"')?;
-    serde_json::from_str(value.trim_start().strip_prefix(':')?).ok()
+    json::from_str(value.trim_start().strip_prefix(':')?).ok()
 }
 
 /// The result of the prompt, or the prompt while there is none. Other columns become metadata.

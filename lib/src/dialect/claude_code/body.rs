@@ -9,6 +9,7 @@ use super::{NO_MODEL, local};
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::Put;
 use crate::dialect::local::typed;
+use crate::model::json;
 use crate::model::lenient::{self, RawObject, parsed};
 use crate::model::message::Part;
 use crate::model::record::{
@@ -16,7 +17,7 @@ use crate::model::record::{
 };
 
 pub(super) fn parse(text: &str) -> Body {
-    let (Ok(line), Ok(fields)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str(text)) else {
+    let (Ok(line), Ok(fields)) = (json::from_str::<Line<'_>>(text), json::from_str(text)) else {
         return Body::Other(text.into());
     };
     let fields: RawObject<'_> = fields;

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::dialect::line_builder::Put;
+use crate::model::json;
 use crate::model::lenient::{self, RawObject, Text};
 use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState, provider_metadata};
 use crate::model::record::{Content, ContentItem, Outcome, ToolResult};
@@ -189,7 +190,7 @@ fn output_piece(raw: &RawValue) -> Value {
 
 /// What the agent noted of a change of a file.
 pub(super) fn file_note(text: &str) -> Option<Map<String, Value>> {
-    let line: RawObject<'_> = serde_json::from_str(text).ok()?;
+    let line: RawObject<'_> = json::from_str(text).ok()?;
     let run = line.object("toolUseResult");
     run.raw("filePath")?;
     let keys = ["type", "originalFile", "structuredPatch", "userModified", "content"];

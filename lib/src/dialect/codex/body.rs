@@ -7,19 +7,20 @@ use super::line::{Line, Payload};
 use super::record_class::{Bare, Item, LineType};
 use super::{context, local, part, tool_output};
 use crate::dialect;
+use crate::model::json;
 use crate::model::lenient::{self, RawObject, Text};
 use crate::model::message::{Part, parts_from};
 use crate::model::record::{Body, Compaction, Content, Context, Display, Kind, Rewind, Snapshot};
 
 pub(super) fn parse(text: &str) -> Body {
-    let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
+    let Ok(line) = json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
     let line_type = LineType::from_line(&line);
-    let envelope = serde_json::from_str::<RawObject<'_>>(text).unwrap_or_default();
+    let envelope = json::from_str::<RawObject<'_>>(text).unwrap_or_default();
     let json = match line_type {
         LineType::Bare(_) => text,
         _ => envelope.raw("payload").map_or("{}", RawValue::get),
     };
-    let payload: RawObject<'_> = serde_json::from_str(json).unwrap_or_default();
+    let payload: RawObject<'_> = json::from_str(json).unwrap_or_default();
     match line_type {
         LineType::Item | LineType::Bare(Bare::Item) => item(text, json, &payload),
         LineType::Compacted => Body::Compaction(compaction(&payload)),
@@ -60,9 +61,8 @@ fn failed_turn(error: &RawObject<'_>) -> Content {
 fn compaction(payload: &RawObject<'_>) -> Compaction {
     let history = payload.raw("replacement_history");
     let history = history.and_then(lenient::elements);
-    let is_summary = |raw: &RawValue| {
-        serde_json::from_str::<Payload<'_>>(raw.get()).is_ok_and(|message| context::is_summary(&message))
-    };
+    let is_summary =
+        |raw: &RawValue| json::from_str::<Payload<'_>>(raw.get()).is_ok_and(|message| context::is_summary(&message));
     // In the place of the conversation, its summary is what the user says.
     let body = |raw: &RawValue| match item(raw.get(), raw.get(), &RawObject::from_raw(raw).unwrap_or_default()) {
         Body::Attachment(content) if is_summary(raw) => {
@@ -126,7 +126,7 @@ fn compaction_text(payload: &RawObject<'_>) -> Option<String> {
 
 fn message(json: &str, payload: &RawObject<'_>) -> Body {
     let content = Content::from(parts_from(payload.value("content").unwrap_or_default(), part::content_part));
-    let message = serde_json::from_str::<Payload<'_>>(json).unwrap_or_default();
+    let message = json::from_str::<Payload<'_>>(json).unwrap_or_default();
     match message.role.0.as_deref() {
         Some("assistant") => Body::Assistant(content),
         Some("user") if context::is_prompt(&message) => {

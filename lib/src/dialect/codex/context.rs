@@ -4,6 +4,7 @@ use serde_json::value::RawValue;
 
 use super::line::Payload;
 use crate::dialect::local::Mark;
+use crate::model::json;
 use crate::model::lenient::{List, RawObject, Text};
 
 /// The start and the end of context. A person's text may start so; then it does not end so.
@@ -77,7 +78,7 @@ pub(super) fn mark(message: &Payload<'_>) -> Option<Mark> {
 fn known_kinds(message: &Payload<'_>) -> Vec<String> {
     let passthrough = message.passthrough.0.as_ref();
     let kinds = passthrough.and_then(|passthrough| passthrough.parsed::<Vec<String>>("content_item_kinds"));
-    let beside = || message.content_item_kinds.and_then(|kinds| serde_json::from_str(kinds.get()).ok());
+    let beside = || message.content_item_kinds.and_then(|kinds| json::from_str(kinds.get()).ok());
     kinds.or_else(beside).unwrap_or_default().into_iter().filter(|kind| kind != UNKNOWN).collect()
 }
 
@@ -88,10 +89,10 @@ fn is_context(content: &RawValue) -> bool {
 
 /// Whether a content is only texts that pass a test.
 fn all_texts(content: &RawValue, test: impl Fn(&str) -> bool) -> bool {
-    if let Ok(Text(Some(text))) = serde_json::from_str(content.get()) {
+    if let Ok(Text(Some(text))) = json::from_str(content.get()) {
         return test(&text);
     }
-    let Ok(List(pieces)) = serde_json::from_str::<List<RawObject<'_>>>(content.get()) else { return false };
+    let Ok(List(pieces)) = json::from_str::<List<RawObject<'_>>>(content.get()) else { return false };
     !pieces.is_empty() && pieces.iter().all(|piece| piece.get::<Text<'_>>("text").0.as_deref().is_some_and(&test))
 }
 

@@ -10,15 +10,16 @@ use serde_json::value::RawValue;
 use super::record_class::{Bare, EVENTS, Item, LineType};
 use super::{context, id_from_ordinal, local, tool_output};
 use crate::dialect::{Event, Key, Link, SessionFacts};
+use crate::model::json;
 use crate::model::lenient::{Count, Moment, Object, RawObject, Text};
 use crate::model::record::{Display, Kind, TitleSource, Usage};
 
 pub(super) fn link<'a>(text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
-    let mut line: Line<'a> = serde_json::from_str(text)?;
+    let mut line: Line<'a> = json::from_str(text)?;
     let line_type = LineType::from_line(&line);
     let payload = match line_type {
         // The oldest files have no envelope.
-        LineType::Bare(_) => serde_json::from_str(text)?,
+        LineType::Bare(_) => json::from_str(text)?,
         _ => std::mem::take(&mut line.payload).0.unwrap_or_default(),
     };
     Record { line, text, payload }.link(line_type, emit);

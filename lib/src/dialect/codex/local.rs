@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::context;
 use super::line::Payload;
 use crate::dialect::printed;
+use crate::model::json;
 use crate::model::lenient::{self, List, RawObject};
 use crate::model::record::Display;
 
@@ -51,7 +52,7 @@ fn only_text(content: &RawValue) -> Option<String> {
     if let Some(text) = lenient::parsed::<String>(content) {
         return Some(text);
     }
-    let List(pieces) = serde_json::from_str::<List<RawObject<'_>>>(content.get()).ok()?;
+    let List(pieces) = json::from_str::<List<RawObject<'_>>>(content.get()).ok()?;
     match pieces.as_slice() {
         [piece] => piece.string("text"),
         _ => None,

@@ -55,7 +55,7 @@ pub(super) fn run_of_call(item: &RawValue) -> Option<RawObject<'_>> {
 /// How a command ended, from the event that tells it. A command that runs on after a while gets a result before that, and one that
 /// was interrupted gets none of its output.
 pub(super) fn late_result(text: &str) -> Option<ToolResult> {
-    let line: RawObject<'_> = serde_json::from_str(text).ok()?;
+    let line: RawObject<'_> = json::from_str(text).ok()?;
     let payload = line.object("payload");
     let run = run_of_call(payload.raw("item")?)?;
     let (code, output) = (run.parsed::<i64>("exit_code")?, run.string("aggregated_output").unwrap_or_default());
@@ -105,7 +105,7 @@ fn reports_failure(output: &Value) -> bool {
 /// `{"agent_id":"…","nickname":"…"}`: the call started another agent, whose session has that id.
 fn started_session(output: &Value) -> Option<String> {
     let text = output.as_str().filter(|text| text.starts_with('{'))?;
-    let Ok(Value::Object(mut fields)) = serde_json::from_str(text) else { return None };
+    let Ok(Value::Object(mut fields)) = json::from_str(text) else { return None };
     match (fields.remove("agent_id"), fields.remove("nickname"), fields.is_empty()) {
         (Some(Value::String(session)), Some(Value::String(_) | Value::Null), true) => Some(session),
         _ => None,

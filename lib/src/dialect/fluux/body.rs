@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::line::Line;
+use crate::model::json;
 use crate::model::lenient;
 use crate::model::message::Part;
 use crate::model::record::{Body, Content};
 
 pub(super) fn parse(text: &str) -> Body {
-    let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
+    let Ok(line) = json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
     Body::from_content_or_json(line.kind(), || content(&line), text)
 }
 

@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use super::line::Line;
 use super::part;
 use crate::dialect::record_class::TypeName;
+use crate::model::json;
 use crate::model::lenient::{self, ObjectOrText, parsed};
 use crate::model::message::{Part, parts_from};
 use crate::model::record::{
@@ -18,7 +19,7 @@ use crate::model::record::{
 const KNOWN_METADATA: [&str; 3] = ["error_type", "parentSessionId", "parentToolCallId"];
 
 pub(super) fn parse(text: &str) -> Body {
-    let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
+    let Ok(line) = json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
     let value = |raw: Option<&RawValue>| raw.map(lenient::value).unwrap_or_default();
     match line.record_class().kind {
         Kind::Title => {
@@ -139,7 +140,7 @@ fn parts(content: &RawValue) -> Vec<Part> {
 fn replacement(raw: &RawValue) -> Option<Vec<Body>> {
     let lines = lenient::elements(raw)?;
     let body = |raw: &RawValue| {
-        let line: Line<'_> = serde_json::from_str(raw.get()).ok()?;
+        let line: Line<'_> = json::from_str(raw.get()).ok()?;
         let class = line.record_class();
         let kind = if matches!(class.type_name, TypeName::Known) { class.kind } else { Kind::Other };
         let message = kind.has_content().then(|| Body::from_content(kind, line.message_content(kind))).flatten();

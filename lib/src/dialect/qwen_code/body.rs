@@ -18,7 +18,7 @@ use crate::model::record::{
 };
 
 pub(super) fn parse(text: &str) -> Body {
-    let (Ok(line), Ok(fields)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str(text)) else {
+    let (Ok(line), Ok(fields)) = (json::from_str::<Line<'_>>(text), json::from_str(text)) else {
         return Body::Other(text.into());
     };
     let record = Record { line: &line, fields, payload: line.system_payload.0.clone().unwrap_or_default() };

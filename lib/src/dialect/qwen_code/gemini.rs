@@ -4,11 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::body;
 use super::line::Line;
+use crate::model::json;
 use crate::model::lenient::{self, RawObject};
 use crate::model::record::{Kind, Outcome, ToolResult};
 
 pub(super) fn contents(text: &str) -> Vec<Value> {
-    let (Ok(line), Ok(fields)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str(text)) else {
+    let (Ok(line), Ok(fields)) = (json::from_str::<Line<'_>>(text), json::from_str(text)) else {
         return Vec::new();
     };
     let fields: RawObject<'_> = fields;

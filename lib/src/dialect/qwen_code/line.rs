@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::dialect::{Event, Key, Link, SessionFacts};
+use crate::model::json;
 use crate::model::lenient::{self, Count, Flag, List, Moment, Object, ObjectOrText, RawObject, Text};
 use crate::model::record::{Kind, TitleSource, Usage};
 
@@ -97,7 +98,7 @@ impl<'a> Line<'a> {
     }
 
     fn parent(&self) -> Option<Cow<'a, str>> {
-        serde_json::from_str::<Text<'a>>(self.parent_uuid?.get()).ok()?.some()
+        json::from_str::<Text<'a>>(self.parent_uuid?.get()).ok()?.some()
     }
 
     /// Whether it is a message with nothing in it. A notice has its text elsewhere, and a piece may have only tokens.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::line::{Line, has_result, made_up_call_id};
+use crate::model::json;
 use crate::model::lenient::{self, RawObject};
 use crate::model::message::{Part, ToolPart, ToolState, parts_from};
 use crate::model::record::{Body, Content, Context, Kind, Outcome, ToolResult};
@@ -19,7 +20,7 @@ pub(super) fn estimated_tokens(text: &str) -> u64 {
 }
 
 pub(super) fn parse(text: &str) -> Body {
-    let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
+    let Ok(line) = json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
     match line.kind() {
         Some(Kind::ToolResult) => Body::ToolResult(line.tool_result(text)),
         kind => {

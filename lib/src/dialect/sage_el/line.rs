@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dialect::{Event, Key, Link, SessionFacts};
+use crate::model::json;
 use crate::model::lenient::{Amount, List, Moment, Object, RawObject, Text};
 use crate::model::record::{Cost, Kind, Usage};
 
@@ -160,7 +161,7 @@ pub(super) fn made_up_call_id(line: &str, at: usize) -> String {
 /// Whether a line is of the current schema: a role, a text and a time, and nothing else. Other agents write no time there,
 /// or more fields.
 pub(super) fn is_current(text: &str) -> bool {
-    let fields = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
+    let fields = json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
     let is_text = |key: &str| fields.get(key).is_some_and(|value| value.get().starts_with('"'));
     fields.len() == 3 && ["role", "content", "timestamp"].into_iter().all(is_text)
 }

@@ -111,6 +111,23 @@ pub(crate) fn unescaped(inside: &str) -> String {
     out
 }
 
+/// What a string says, given what is between its quotes and that its escapes are known ones; `None` with half a surrogate pair.
+pub(super) fn decoded(inside: &str) -> Option<String> {
+    let mut out = String::with_capacity(inside.len());
+    let mut rest = inside;
+    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
+        out.push_str(&rest[..at]);
+        let (c, length) = escape(&rest[at + 1..]);
+        if c == char::REPLACEMENT_CHARACTER && !rest.get(at + 2..at + 6).is_some_and(is_replacement) {
+            return None;
+        }
+        out.push(c);
+        rest = &rest[at + 1 + length..];
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
 /// The character of an escape, and how long the escape is after its backslash.
 pub(crate) fn escape(escape: &str) -> (char, usize) {
     match escape.as_bytes().first() {

@@ -8,6 +8,8 @@ use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
+use crate::model::json::has_controls;
+
 /// A readable text, and the mapping back to its bytes.
 #[derive(Debug)]
 pub(crate) struct Sanitized<'a> {
@@ -62,12 +64,6 @@ pub fn strings(text: &str) -> Option<String> {
     }
     // Only ASCII was written over ASCII, so it is UTF-8 and nothing is copied.
     Some(String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
-}
-
-/// Whether there is a control character. Looked for in blocks: a search that may stop at each byte takes one at a time.
-fn has_controls(bytes: &[u8]) -> bool {
-    const BLOCK: usize = 128;
-    bytes.chunks(BLOCK).any(|block| block.iter().fold(false, |found, byte| found | (*byte < 0x20)))
 }
 
 /// Whether there is any `\u`: few lines have one, and the others need no further check.
