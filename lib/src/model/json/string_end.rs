@@ -8,6 +8,12 @@ use wide::u8x16;
 /// Bytes in a block: as many as a mask has bits.
 const BLOCK: usize = 64;
 
+/// Bytes that are compared at once.
+const LANE: usize = 16;
+
+const QUOTES: u8x16 = u8x16::splat(b'"');
+const BACKSLASHES: u8x16 = u8x16::splat(b'\\');
+
 /// Where a string ends.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StringEnd {
@@ -20,20 +26,36 @@ pub(super) struct StringEnd {
 /// characters and halves of surrogate pairs are not looked for.
 #[inline]
 pub(super) fn string_end(bytes: &[u8], start: usize) -> Option<StringEnd> {
+    // Most strings are short and have no escapes: they end in the first lanes.
+    let mut at = start;
+    while let Some(lane) = bytes.get(at..)?.first_chunk() {
+        let lane = u8x16::new(*lane);
+        let stops = (lane.simd_eq(QUOTES) | lane.simd_eq(BACKSLASHES)).to_bitmask();
+        if stops != 0 {
+            at += stops.trailing_zeros() as usize;
+            if bytes[at] == b'"' {
+                return Some(StringEnd { at, has_escapes: false });
+            }
+            break;
+        }
+        at += LANE;
+    }
+    end_after_escapes(bytes, at)
+}
+
+fn end_after_escapes(bytes: &[u8], start: usize) -> Option<StringEnd> {
     let (mut block_start, mut is_escaped, mut has_escapes) = (start, false, false);
     loop {
-        let rest = bytes.get(block_start..)?;
+        let rest = bytes.get(block_start..).filter(|rest| !rest.is_empty())?;
         let masks = match rest.first_chunk::<BLOCK>() {
             Some(block) => Masks::of(block),
-            None if rest.is_empty() => return None,
             None => {
                 let mut block = [0; BLOCK];
                 block[..rest.len()].copy_from_slice(rest);
                 Masks::of(&block)
             }
         };
-        let escaped =
-            if masks.backslashes == 0 && !is_escaped { 0 } else { escaped(masks.backslashes, &mut is_escaped) };
+        let escaped = escaped(masks.backslashes, &mut is_escaped);
         let ends = masks.quotes & !escaped;
         // Bits before the end; all of them if the string goes on.
         let inside = ends.wrapping_sub(1) & !ends;
@@ -93,10 +115,10 @@ impl Masks {
         let mut masks = Masks { quotes: 0, backslashes: 0, letters_n: 0 };
         for (nth, lane) in block.as_chunks().0.iter().enumerate() {
             let lane = u8x16::new(*lane);
-            let mask = |byte: u8| u64::from(lane.simd_eq(u8x16::splat(byte)).to_bitmask()) << (16 * nth);
-            masks.quotes |= mask(b'"');
-            masks.backslashes |= mask(b'\\');
-            masks.letters_n |= mask(b'n');
+            let mask = |bytes: u8x16| u64::from(lane.simd_eq(bytes).to_bitmask()) << (LANE * nth);
+            masks.quotes |= mask(QUOTES);
+            masks.backslashes |= mask(BACKSLASHES);
+            masks.letters_n |= mask(u8x16::splat(b'n'));
         }
         masks
     }
