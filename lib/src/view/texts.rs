@@ -65,7 +65,7 @@ pub struct SearchTexts<'s> {
     session: &'s Session,
     /// What is known of each record, in file order.
     records: Vec<RecordStanding>,
-    /// The calls of the records that were asked for last: results follow their calls.
+    /// The calls of the records that were read last: results follow their calls.
     calls: HashMap<String, CallFacts>,
     is_sub_agent: bool,
 }
@@ -84,8 +84,8 @@ struct CallFacts {
     files: Vec<String>,
 }
 
-/// More calls are not remembered at once: a result whose call is forgotten reads it again.
-const CALLS_KEPT: usize = 4096;
+/// With more calls than this, those of all records but the last are forgotten: a result whose call is forgotten reads its record again.
+const CALLS_KEPT: usize = if cfg!(test) { 64 } else { 64 * 1024 };
 
 impl<'s> SearchTexts<'s> {
     /// Finds out where each record stands. Bodies are read when a record is asked for.
@@ -180,6 +180,7 @@ impl<'s> SearchTexts<'s> {
         role: TextRole,
         texts: &mut Vec<SearchText>,
     ) -> Result<()> {
+        self.remember_calls(content);
         let is_error = content.error.is_some() || record.is_failure();
         let speech =
             |part: usize, text: &str| SearchText { model: content.model.clone(), is_error, ..plain(part, role, text) };
@@ -202,7 +203,11 @@ impl<'s> SearchTexts<'s> {
                     let text = format!("{}\n{}", source.title.as_deref().unwrap_or_default(), source.url);
                     texts.push(speech(at, &text));
                 }
-                Part::Tool(call) => self.call(at, call, &speech, texts),
+                Part::Tool(call) => {
+                    let CallFacts { tool, files } = CallFacts::of(call);
+                    let input = call.input().map(strings).unwrap_or_default();
+                    texts.push(SearchText { tool: Some(tool), files, ..speech(at, &input) });
+                }
                 _ => {}
             }
         }
@@ -216,35 +221,31 @@ impl<'s> SearchTexts<'s> {
         Ok(())
     }
 
-    fn call(
-        &mut self,
-        at: usize,
-        call: &ToolPart,
-        speech: &impl Fn(usize, &str) -> SearchText,
-        texts: &mut Vec<SearchText>,
-    ) {
-        let facts = CallFacts { tool: call.name.clone(), files: named_files(call) };
-        if self.calls.len() >= CALLS_KEPT {
+    /// All calls of a record at once: however many it makes, none of its results has to read it again.
+    fn remember_calls(&mut self, content: &Content) {
+        let mut calls = content.parts.iter().filter_map(Part::as_call).peekable();
+        if calls.peek().is_some() && self.calls.len() >= CALLS_KEPT {
             self.calls.clear();
         }
-        self.calls.insert(call.call_id.clone(), facts.clone());
-        let input = call.input().map(strings).unwrap_or_default();
-        texts.push(SearchText { tool: Some(facts.tool), files: facts.files, ..speech(at, &input) });
+        self.calls.extend(calls.map(|call| (call.call_id.clone(), CallFacts::of(call))));
     }
 
     /// What is known of a call that one of these records made.
-    fn call_facts(&self, call_id: &str, callers: impl Iterator<Item = RecordRef<'s>>) -> Result<Option<CallFacts>> {
-        if let Some(known) = self.calls.get(call_id) {
-            return Ok(Some(known.clone()));
-        }
+    fn call_facts(&mut self, call_id: &str, callers: impl Iterator<Item = RecordRef<'s>>) -> Result<Option<CallFacts>> {
         for caller in callers {
-            let body = caller.body()?;
-            let mut calls = body.content().into_iter().flat_map(|content| &content.parts).filter_map(Part::as_call);
-            if let Some(call) = calls.find(|call| call.call_id == call_id) {
-                return Ok(Some(CallFacts { tool: call.name.clone(), files: named_files(call) }));
+            if self.calls.contains_key(call_id) {
+                break;
             }
+            let body = caller.body()?;
+            body.content().into_iter().for_each(|content| self.remember_calls(content));
         }
-        Ok(None)
+        Ok(self.calls.get(call_id).cloned())
+    }
+}
+
+impl CallFacts {
+    fn of(call: &ToolPart) -> CallFacts {
+        CallFacts { tool: call.name.clone(), files: named_files(call) }
     }
 }
 
@@ -317,4 +318,34 @@ fn strings(value: &Value) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::dialect::ClaudeCode;
+    use crate::session::ReadOptions;
+
+    #[test]
+    fn a_record_is_read_once_for_all_results_of_its_calls() {
+        let calls = CALLS_KEPT + 10;
+        let list = |item: fn(usize) -> String| (0..calls).map(item).collect::<Vec<_>>().join(",");
+        let log = format!(
+            "{{\"type\":\"assistant\",\"uuid\":\"a\",\"sessionId\":\"s\",\"message\":{{\"role\":\"assistant\",\"id\":\"m\",\"content\":[{}]}}}}\n\
+             {{\"type\":\"user\",\"uuid\":\"b\",\"parentUuid\":\"a\",\"sessionId\":\"s\",\"message\":{{\"role\":\"user\",\"content\":[{}]}}}}\n",
+            list(|at| format!(r#"{{"type":"tool_use","id":"c{at}","name":"t","input":{{}}}}"#)),
+            list(|at| format!(r#"{{"type":"tool_result","tool_use_id":"c{at}","content":"x"}}"#)),
+        );
+        let session = Session::from_bytes(&ClaudeCode, log.into_bytes(), &ReadOptions::plain(Timestamp::UNIX_EPOCH));
+        let mut texts = SearchTexts::new(&session);
+        let results = session.find("b").unwrap();
+        let call = texts.call_facts("c7", std::iter::once(session.find("a").unwrap())).unwrap();
+        assert_eq!(call.map(|call| call.tool).as_deref(), Some("t"));
+        assert_eq!(texts.calls.len(), calls, "the record is not read again for the others");
+        let found = texts.of(results).unwrap();
+        assert!(found.len() == calls && found.iter().all(|text| text.tool.as_deref() == Some("t")));
+        assert_eq!(texts.calls.len(), calls, "a record without calls forgets none");
+    }
 }
