@@ -46,7 +46,7 @@ impl Session {
 
     /// Describes the part that was read as if it were the whole session.
     pub(crate) fn described(&self, project: &dyn Fn(&Path) -> PathBuf) -> Result<SessionRow> {
-        let branch = self.head().map(|head| self.branch(head));
+        let branch = self.head().filter(|_| self.whole()).map(|head| self.branch(head));
         let first_prompt = self.first_prompt()?;
         let (title, title_source) = match (self.title(), &first_prompt) {
             (Some(title), _) => (self::title(&self.shown(&title.text)), title.source),
@@ -54,7 +54,6 @@ impl Session {
             (None, None) => (self.id().0, TitleSource::Id),
         };
         let parent = self.parent_session();
-        let whole = branch.as_ref().filter(|_| self.whole());
         let counted = |count| self.whole().then_some(count);
         let tokens = self.whole().then(|| self.tally());
         let mut row = SessionRow {
@@ -67,16 +66,16 @@ impl Session {
             first_prompt,
             started: self.started(),
             updated: self.updated(),
-            message_count: counted(whole.map_or(0, |branch| Conversation::new(branch).message_count())),
+            message_count: counted(branch.as_ref().map_or(0, |branch| Conversation::new(branch).message_count())),
             record_count: counted(self.records().len()),
             size_bytes: self.size_bytes()?,
-            state: whole.map(|branch| self.state(branch)),
+            state: branch.as_ref().map(|branch| self.state(branch)),
             head: self.head().map(name),
             branch_count: counted(self.heads().len()),
             models: self.models().to_vec(),
             usage: tokens.as_ref().and_then(|tokens| tokens.all),
             copied_usage: tokens.as_ref().and_then(|tokens| tokens.copied),
-            branch_usage: whole.and_then(|branch| self.usage_of(branch)),
+            branch_usage: branch.as_ref().and_then(|branch| self.usage_of(branch)),
             git_branch: self.git_branch().map(str::to_owned),
             platform: self.platform().map(str::to_owned),
             user_type: self.user_type().map(str::to_owned),

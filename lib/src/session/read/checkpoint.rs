@@ -207,8 +207,7 @@ impl Session {
         if !is_continued || length < offset || ends(file, offset)? != (checkpoint.beginning, checkpoint.end) {
             return Ok(None);
         }
-        let mut appended = Vec::new();
-        file.load(offset, length - offset, &mut appended)?;
+        let appended = file.read_at(offset, length - offset)?;
         let mut session = Session::empty(source.clone(), files, reading, true);
         checkpoint.skeleton.restore(&mut session.skeleton);
         let known_entries = session.skeleton.entries.len() as u32;

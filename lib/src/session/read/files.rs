@@ -90,13 +90,6 @@ impl OpenFile {
         }
     }
 
-    /// Adds up to `length` bytes from `offset` to a buffer, for the one thread that loads the file: see [`OpenFile::loader`].
-    pub(crate) fn load(&self, offset: u64, length: u64, buffer: &mut Vec<u8>) -> Result<()> {
-        buffer.reserve(usize::try_from(length).unwrap_or(usize::MAX).saturating_add(1));
-        self.loader(offset)?.take(length).read_to_end(buffer).at(&self.path)?;
-        Ok(())
-    }
-
     /// Reads from `offset` on. Several threads may read at once, each with its own reader.
     pub(crate) fn reader(&self, offset: u64) -> FileReader<'_> {
         FileReader { file: self, offset }

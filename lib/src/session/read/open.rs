@@ -220,8 +220,7 @@ impl<'a> FileEnds<'a> {
 
     /// Reads the lines that end in the first `window` bytes.
     pub(crate) fn start(&self, window: u64) -> Result<Session> {
-        let mut bytes = Vec::new();
-        self.file.load(0, window.min(self.size_bytes), &mut bytes)?;
+        let mut bytes = self.file.read_at(0, window.min(self.size_bytes))?;
         bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |last| last + 1));
         Ok(self.session(bytes, 0))
     }
@@ -262,14 +261,13 @@ impl<'a> FileEnds<'a> {
         let start = self.size_bytes.saturating_sub(window);
         // One byte earlier: if it is an LF, the window begins with a whole line.
         let from = start.saturating_sub(1);
-        let mut bytes = Vec::new();
-        if window <= NEAR_END_BYTES {
+        let mut bytes = if window <= NEAR_END_BYTES {
             let (near_end, begin) = self.near_end()?;
             // The file may have been cut since its size was asked for.
-            bytes.extend_from_slice(near_end.get((from - begin) as usize..).unwrap_or_default());
+            near_end.get((from - begin) as usize..).unwrap_or_default().to_vec()
         } else {
-            self.file.load(from, self.size_bytes - from, &mut bytes)?;
-        }
+            self.file.read_at(from, self.size_bytes - from)?
+        };
         let skipped = if start == 0 { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
         bytes.drain(..skipped);
         Ok((bytes, from + skipped as u64))
@@ -281,8 +279,7 @@ impl<'a> FileEnds<'a> {
         if let Some(bytes) = self.near_end.get() {
             return Ok((bytes, begin));
         }
-        let mut bytes = Vec::new();
-        self.file.load(begin, self.size_bytes - begin, &mut bytes)?;
+        let bytes = self.file.read_at(begin, self.size_bytes - begin)?;
         Ok((self.near_end.get_or_init(|| bytes), begin))
     }
 
