@@ -2,6 +2,7 @@
 
 mod counts;
 mod schema;
+mod seal;
 mod statement;
 mod store;
 
@@ -21,6 +22,7 @@ use crate::index::{Bookmark, CutRecord, Index, Known, Learned, Match, Place, Sou
 use crate::part::{row_digest, word_digest};
 use crate::query::{Labels, Query};
 use crate::words::fold;
+use seal::Seal;
 
 /// How many words that begin alike are looked at to find one that was meant.
 const WORDS_LOOKED_AT: usize = 20_000;
@@ -28,9 +30,12 @@ const WORDS_LOOKED_AT: usize = 20_000;
 /// The index of a user, in one file.
 pub struct SqliteIndex {
     connection: Connection,
+    /// After the connection: closing that may still write to the file.
+    _seal: Seal,
     path: PathBuf,
     /// What was in its place and is no index, if anything was.
     set_aside: Option<PathBuf>,
+    was_changed: bool,
 }
 
 impl SqliteIndex {
@@ -42,14 +47,19 @@ impl SqliteIndex {
         match SqliteIndex::open_as_it_is(path, masking) {
             Err(error) if schema::is_unusable(&error) => {
                 let set_aside = Some(schema::move_aside(path)?);
-                Ok(SqliteIndex { set_aside, ..SqliteIndex::open_as_it_is(path, masking)? })
+                let mut index = SqliteIndex::open_as_it_is(path, masking)?;
+                index.set_aside = set_aside;
+                Ok(index)
             }
             opened => opened,
         }
     }
 
     fn open_as_it_is(path: &Path, masking: u64) -> Result<SqliteIndex> {
-        let mut index = SqliteIndex { connection: schema::connect(path)?, path: path.to_path_buf(), set_aside: None };
+        let was_changed = seal::is_changed(path);
+        let seal = Seal::open(path);
+        let connection = schema::connect(path, !was_changed)?;
+        let mut index = SqliteIndex { connection, _seal: seal, path: path.to_path_buf(), set_aside: None, was_changed };
         index.add_functions().map_err(|error| index.error(error))?;
         if !index.has_facts(masking)? {
             index.set_facts(masking)?;
@@ -59,8 +69,13 @@ impl SqliteIndex {
 
     /// Opens the index if there is one of this version that was made with these rules: nothing is made, forgotten or moved.
     pub fn open_known(path: &Path, masking: u64) -> Result<Option<SqliteIndex>> {
+        if seal::is_changed(path) {
+            return Ok(None);
+        }
+        let seal = Seal::open(path);
         let Some(connection) = schema::connect_known(path)? else { return Ok(None) };
-        let index = SqliteIndex { connection, path: path.to_path_buf(), set_aside: None };
+        let (path, set_aside) = (path.to_path_buf(), None);
+        let index = SqliteIndex { connection, _seal: seal, path, set_aside, was_changed: false };
         index.add_functions().map_err(|error| index.error(error))?;
         Ok(index.has_facts(masking)?.then_some(index))
     }
@@ -68,6 +83,11 @@ impl SqliteIndex {
     /// What was in the place of the index and is none: it was moved here.
     pub fn set_aside(&self) -> Option<&Path> {
         self.set_aside.as_deref()
+    }
+
+    /// Whether another program had changed its file, so that it was emptied.
+    pub fn was_changed(&self) -> bool {
+        self.was_changed
     }
 
     /// Moves a damaged index aside, so that the next one is made anew.

@@ -366,6 +366,31 @@ fn a_damaged_index_is_moved_aside_and_the_answers_stay() {
     }
 }
 
+/// SQLite sees only damage to its own structure, not a row that says something else.
+#[test]
+fn an_index_that_another_program_changed_is_made_anew() {
+    let machine = Machine::new();
+    machine.write("aaaaaaaa-0000-4000-8000-000000000001", &tides());
+    drop(machine.indexed(Depth::Text));
+    assert!(!SqliteIndex::open(&machine.index_path(), 0).unwrap().was_changed(), "nobody changed it");
+    let rules = Redactor::built_in().fingerprint();
+    drop(machine.indexed(Depth::Text));
+    let whole = fs::read(machine.index_path()).unwrap();
+    for at in (4096..whole.len()).step_by(whole.len() / 40) {
+        let mut flipped = whole.clone();
+        flipped[at] ^= 4;
+        fs::write(machine.index_path(), flipped).unwrap();
+        // Times of files are coarse: in life, nobody else writes within the same tick.
+        let later = std::time::SystemTime::now() + std::time::Duration::from_secs(at as u64);
+        fs::File::options().write(true).open(machine.index_path()).unwrap().set_modified(later).unwrap();
+        assert!(SqliteIndex::open_known(&machine.index_path(), rules).unwrap().is_none(), "byte {at}");
+        let mut archive = machine.with_index();
+        assert_eq!(rows(&mut archive), rows(&mut machine.without_index()), "byte {at}");
+        assert_eq!(hits(&search(&mut archive, "refused").sessions), ["a4", "t1"], "byte {at}");
+        assert_eq!(archive.take_problems().len(), 0, "byte {at}");
+    }
+}
+
 #[test]
 fn an_index_of_a_newer_version_is_refused() {
     let machine = Machine::new();

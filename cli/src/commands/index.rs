@@ -73,22 +73,22 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
             failure.hint(format!("{}; run `scrollback --demo search tide` to try it", scope::searched(&places)))
         );
     }
-    let mut archive = archive::open(places, &sources, global, ctx)?;
-    archive.look(&sources);
     if args.verify {
-        return verify(&mut archive, &sources, ctx);
+        return verify(archive::open_known(places, global, ctx), &sources, ctx);
     }
     keep_all(sources.iter(), ctx)?;
-    if args.rebuild {
-        archive.clear();
-    }
-    let excluded = archive.forget_excluded();
     let depth = if args.everything { Depth::Everything } else { Depth::Text };
-    let pending = archive.pending(&sources, depth);
-    let known = sources.len() - pending.len();
-    let Refreshed { read, unreadable: unread, is_stopped } = refresh(&mut archive, pending, depth, ctx);
-    let forgotten = excluded + archive.forget_missing();
+    let mut archive = archive::open(places.clone(), &sources, global, ctx)?;
+    let had_index = archive.has_index();
+    let mut updated = update(&mut archive, &sources, depth, args, ctx);
     archive::warn_about_index(&mut archive, ctx)?;
+    if had_index && !archive.has_index() {
+        // Its damage came to light on the way, and it was moved aside.
+        archive = archive::open(places, &sources, global, ctx)?;
+        updated = update(&mut archive, &sources, depth, args, ctx);
+        archive::warn_about_index(&mut archive, ctx)?;
+    }
+    let Updated { refreshed: Refreshed { read, unreadable: unread, is_stopped }, known, forgotten } = updated;
     let unreadable = unreadable + unread.len();
     for error in unread {
         ctx.warn(&error.into())?;
@@ -112,6 +112,27 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
         watch(&mut archive, depth, ctx)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What an update of the index did.
+struct Updated {
+    refreshed: Refreshed,
+    /// How many sessions were unchanged.
+    known: usize,
+    forgotten: usize,
+}
+
+/// Reads what has changed into the index, and forgets what is gone.
+fn update(archive: &mut Archive, sources: &[Source], depth: Depth, args: &IndexArgs, ctx: &Ctx) -> Updated {
+    archive.look(sources);
+    if args.rebuild {
+        archive.clear();
+    }
+    let excluded = archive.forget_excluded();
+    let pending = archive.pending(sources, depth);
+    let known = sources.len() - pending.len();
+    let refreshed = refresh(archive, pending, depth, ctx);
+    Updated { refreshed, known, forgotten: excluded + archive.forget_missing() }
 }
 
 /// Leaves no word of sessions that are gone in an index that is there. Returns how many.
@@ -138,7 +159,18 @@ fn report(read: usize, known: usize, forgotten: usize, is_stopped: bool, ctx: &m
 }
 
 /// Compares the index with the sessions.
-fn verify(archive: &mut Archive, sources: &[Source], ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+fn verify(mut archive: Archive, sources: &[Source], ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let unusable = |what: &str, ctx: &mut Ctx| {
+        let failure = Failure::new(FailureKind::Io, format!("the index {what}"));
+        ctx.warn(&failure.hint("run `scrollback index` to make it"))?;
+        Ok(ExitCode::from(FOUND_PROBLEMS))
+    };
+    if !archive.has_index() {
+        let is_there = archive::path(ctx).is_some_and(|path| path.exists());
+        let missing = format!("does not exist; {} would be in it", plural(sources.len() as u64, "session"));
+        return unusable(if is_there { "is damaged, or was made by other rules" } else { &missing }, ctx);
+    }
+    archive.look(sources);
     let bar = bar(
         "verifying",
         sources.iter().filter_map(|source| source.path.metadata().ok()).map(|file| file.len()).sum(),
@@ -149,9 +181,8 @@ fn verify(archive: &mut Archive, sources: &[Source], ctx: &mut Ctx) -> Result<Ex
         true
     });
     bar.finish_and_clear();
-    archive::warn_about_index(archive, ctx)?;
-    if !archive.has_index() {
-        return Err(Failure::new(FailureKind::Io, "there is no index to compare").hint("see the warning above"));
+    if let Some(problem) = archive.take_problems().first() {
+        return unusable(&format!("is damaged: {problem}"), ctx);
     }
     for error in unreadable {
         ctx.warn(&error.into())?;

@@ -23,7 +23,12 @@ pub(crate) fn open(places: Places, sources: &[Source], global: &Global, ctx: &mu
     match SqliteIndex::open(&path, mask.fingerprint()) {
         Ok(index) => {
             if let Some(aside) = index.set_aside() {
-                let what = format!("{}: this was no index and is now {}", path.display(), aside.display());
+                let (was, now) = (path.display(), aside.display());
+                let what = format!("{was}: damaged, or no index; it is now {now}, and a new index is made");
+                ctx.caution("index", &what)?;
+            }
+            if index.was_changed() {
+                let what = format!("{}: another program has changed it; it is made anew", path.display());
                 ctx.caution("index", &what)?;
             }
             Ok(Archive::with_index(places, ctx.now, Box::new(index), mask).excluding(excluded(ctx)))

@@ -74,11 +74,11 @@ pub(super) fn make_folder(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Opens the index, or makes it.
-pub(super) fn connect(path: &Path) -> Result<Connection> {
-    private_file(path).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
+/// Opens the index, or makes it; one that cannot be trusted is made anew.
+pub(super) fn connect(path: &Path, is_trusted: bool) -> Result<Connection> {
+    private_file(path).map(drop).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
     let connection = open(path).map_err(|source| Error::Database { path: path.to_path_buf(), source })?;
-    prepare(&connection, path).map(|()| connection)
+    prepare(&connection, path, is_trusted).map(|()| connection)
 }
 
 /// Opens the index if it is there and of this version.
@@ -105,17 +105,17 @@ fn mark(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
     Ok((number("application_id")?, number("user_version")?))
 }
 
-fn prepare(connection: &Connection, path: &Path) -> Result<()> {
+fn prepare(connection: &Connection, path: &Path, is_trusted: bool) -> Result<()> {
     let database = |source| Error::Database { path: path.to_path_buf(), source };
     // Readers do not wait for a writer. Where memory cannot be shared (network file systems), SQLite keeps its other way.
     use_wal(connection).and_then(|()| connection.execute_batch(SETTINGS)).map_err(database)?;
     match mark(connection).map_err(database)? {
-        (APPLICATION_ID, VERSION) => Ok(()),
+        (APPLICATION_ID, VERSION) if is_trusted => Ok(()),
         (APPLICATION_ID, newer) if newer > VERSION => Err(Error::Newer(path.to_path_buf())),
         // It is only a cache: the sessions are read again.
         (APPLICATION_ID, _) => {
             empty(connection).map_err(database)?;
-            prepare(connection, path)
+            prepare(connection, path, true)
         }
         (0, 0) if is_empty(connection).map_err(database)? => {
             let make = format!(
@@ -206,14 +206,14 @@ fn private_folder(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-/// Makes the file if it is not there: SQLite itself would let others read it.
-fn private_file(path: &Path) -> std::io::Result<()> {
+/// Opens a file, and makes it if it is not there: SQLite itself would let others read it.
+pub(super) fn private_file(path: &Path) -> std::io::Result<fs::File> {
     // Opening a pipe would wait for whoever writes to it.
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file"));
     }
     let mut options = fs::OpenOptions::new();
-    options.write(true).create(true).truncate(false);
+    options.read(true).write(true).create(true).truncate(false);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt;
@@ -228,6 +228,5 @@ fn private_file(path: &Path) -> std::io::Result<()> {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
         }
     }
-    drop(file);
-    Ok(())
+    Ok(file)
 }
