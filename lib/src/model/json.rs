@@ -17,12 +17,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::LazyLock;
 
-use memchr::memchr2;
 use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 use serde_json::{Number, Value};
 
 pub(crate) use reader::{from_str, has_controls};
+pub(crate) use string_end::{StringEnd, lenient_string_end};
 pub use strings::parse_with;
 pub(crate) use strings::{escape, unescaped};
 
@@ -130,15 +130,9 @@ pub fn write(out: impl io::Write, value: &impl Serialize) -> serde_json::Result<
     value.serialize(&mut Serializer::with_formatter(out, ExactNumbers::new(CompactFormatter)))
 }
 
-fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if bytes[at] == b'"' {
-            return at + 1;
-        }
-        at += 2;
-    }
-    bytes.len()
+/// The place after a string's last quote.
+fn end_of_string(bytes: &[u8], start: usize) -> usize {
+    (lenient_string_end(bytes, start).at + 1).min(bytes.len())
 }
 
 fn is_number_byte(byte: u8) -> bool {

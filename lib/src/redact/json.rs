@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 
 use hashbrown::HashSet;
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 use serde_json::Value;
 
 use super::by_file::{self, Replaced, SensitiveCalls};
 use super::{Change, Finding, Redactor};
-use crate::model::json;
+use crate::model::json::{self, StringEnd};
 
 /// A line of JSON without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -278,7 +278,7 @@ impl<'w> Walk<'w> {
     /// Judges the string that starts at a quote, and returns where it ends.
     fn string(&mut self, quote: usize) -> usize {
         let line: &'w [u8] = self.line;
-        let (end, has_escapes) = string_end(line, quote + 1);
+        let StringEnd { at: end, has_escapes } = json::lenient_string_end(line, quote + 1);
         let literal = Literal { quote, written: &line[quote + 1..end], is_closed: line.get(end) == Some(&b'"') };
         let is_key = self.frames.last().is_some_and(|frame| frame.expects_key);
         let text = match self.text {
@@ -413,20 +413,6 @@ impl<'w> Walk<'w> {
         }
         pointer
     }
-}
-
-/// Where a string ends, and whether it has escapes.
-pub(super) fn string_end(line: &[u8], start: usize) -> (usize, bool) {
-    let (mut at, mut has_escapes) = (start, false);
-    while let Some(found) = line.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-        at += found;
-        if line[at] == b'"' {
-            return (at, has_escapes);
-        }
-        has_escapes = true;
-        at += 2;
-    }
-    (line.len(), has_escapes)
 }
 
 /// What a string of JSON says. A torn one is read as far as it goes.

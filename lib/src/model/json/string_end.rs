@@ -3,6 +3,7 @@
 //! Code in a string has an escape every thirty bytes, so a search that stops at each of them is slow. Here each byte of a block is
 //! one bit of a mask, and a few operations on whole masks say which quotes are escaped.
 
+use memchr::memchr2;
 use wide::u8x16;
 
 /// Bytes in a block: as many as a mask has bits.
@@ -16,10 +17,10 @@ const BACKSLASHES: u8x16 = u8x16::splat(b'\\');
 
 /// Where a string ends.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct StringEnd {
+pub(crate) struct StringEnd {
     /// The position of its last quote.
-    pub(super) at: usize,
-    pub(super) has_escapes: bool,
+    pub(crate) at: usize,
+    pub(crate) has_escapes: bool,
 }
 
 /// Finds the end of a string that begins before `start`. `None` if it has none, or an escape that JSON does not know. Control
@@ -41,6 +42,36 @@ pub(super) fn string_end(bytes: &[u8], start: usize) -> Option<StringEnd> {
         at += LANE;
     }
     end_after_escapes(bytes, at)
+}
+
+/// Finds the end of a string whatever its escapes are. A torn one ends with the text.
+pub(crate) fn lenient_string_end(bytes: &[u8], start: usize) -> StringEnd {
+    if let Some(end) = string_end(bytes, start) {
+        return end;
+    }
+    let (mut at, mut has_escapes) = (start, false);
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if bytes[at] == b'"' {
+            return StringEnd { at, has_escapes };
+        }
+        has_escapes = true;
+        at += 2;
+    }
+    StringEnd { at: bytes.len(), has_escapes }
+}
+
+/// The first backslash. It is near where code or prose is quoted, so calling a general search costs more than looking.
+#[inline]
+pub(super) fn find_backslash(bytes: &[u8]) -> Option<usize> {
+    let (lanes, rest) = bytes.as_chunks();
+    for (nth, lane) in lanes.iter().enumerate() {
+        let found = u8x16::new(*lane).simd_eq(BACKSLASHES).to_bitmask();
+        if found != 0 {
+            return Some(LANE * nth + found.trailing_zeros() as usize);
+        }
+    }
+    rest.iter().position(|byte| *byte == b'\\').map(|at| LANE * lanes.len() + at)
 }
 
 fn end_after_escapes(bytes: &[u8], start: usize) -> Option<StringEnd> {

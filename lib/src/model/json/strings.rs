@@ -10,6 +10,7 @@ use memchr::memchr;
 use serde_json::Value;
 
 use super::end_of_string;
+use super::string_end::find_backslash;
 
 /// A shorter string costs less than looking for it.
 const LONG_STRING_BYTES: usize = 1024 * 1024;
@@ -99,30 +100,27 @@ fn is_replacement(hex: &str) -> bool {
 
 /// What a string says, given what is between its quotes. A wrong escape says its letter, half a pair the replacement character.
 pub(crate) fn unescaped(inside: &str) -> String {
-    let mut out = String::with_capacity(inside.len());
-    let mut rest = inside;
-    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
-        out.push_str(&rest[..at]);
-        let (c, length) = escape(&rest[at + 1..]);
-        out.push(c);
-        rest = &rest[at + 1 + length..];
-    }
-    out.push_str(rest);
-    out
+    decoded_with(inside, |_, _| true).unwrap_or_default()
 }
 
 /// What a string says, given what is between its quotes and that its escapes are known ones; `None` with half a surrogate pair.
 pub(super) fn decoded(inside: &str) -> Option<String> {
+    decoded_with(inside, |c, escape| c != char::REPLACEMENT_CHARACTER || escape.get(1..5).is_some_and(is_replacement))
+}
+
+/// Decodes the escapes of a string, as long as each character and what it is written as are right.
+fn decoded_with(inside: &str, is_right: impl Fn(char, &str) -> bool) -> Option<String> {
     let mut out = String::with_capacity(inside.len());
     let mut rest = inside;
-    while let Some(at) = memchr(b'\\', rest.as_bytes()) {
-        out.push_str(&rest[..at]);
-        let (c, length) = escape(&rest[at + 1..]);
-        if c == char::REPLACEMENT_CHARACTER && !rest.get(at + 2..at + 6).is_some_and(is_replacement) {
+    while let Some(at) = find_backslash(rest.as_bytes()) {
+        let (plain, after) = (&rest[..at], &rest[at + 1..]);
+        let (c, length) = escape(after);
+        if !is_right(c, after) {
             return None;
         }
+        out.push_str(plain);
         out.push(c);
-        rest = &rest[at + 1 + length..];
+        rest = &after[length..];
     }
     out.push_str(rest);
     Some(out)

@@ -4,7 +4,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::redact::json::{decoded, string_end};
+use crate::model::json::{self, StringEnd};
+use crate::redact::json::decoded;
 
 /// Nothing that an agent writes is deeper.
 const DEEPEST: usize = 128;
@@ -76,7 +77,7 @@ impl Parser<'_> {
         if self.text.get(self.at) != Some(&b'"') {
             return None;
         }
-        let (end, has_escapes) = string_end(self.text, start);
+        let StringEnd { at: end, has_escapes } = json::lenient_string_end(self.text, start);
         self.at = end + 1;
         (end < self.text.len()).then(|| decoded(&self.text[start..end], has_escapes).into_owned())
     }
