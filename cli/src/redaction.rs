@@ -123,22 +123,40 @@ fn secrets_of_environment(ctx: &Ctx) -> Vec<String> {
 /// The values in a project's `.env`; none if it cannot be read.
 fn secrets_of_dotenv(path: &Path) -> Vec<String> {
     let bytes = regular_file::read(path, DOTENV_LIMIT_BYTES, Links::Refuse).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let value = |line: &str| {
-        let line = line.trim();
-        let (_, value) = line.split_once('=').filter(|_| !line.starts_with('#'))?;
-        let value = without_comment(value.trim()).trim_matches(['"', '\'']);
-        (!value.is_empty()).then(|| value.to_owned())
-    };
-    text.lines().filter_map(value).collect()
+    dotenv_values(&String::from_utf8_lossy(&bytes))
 }
 
-/// A value of a `.env` file without the comment after it: behind its second quote, or after white space and a `#`.
-fn without_comment(value: &str) -> &str {
-    let quote = value.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
-    if let Some(quoted) = quote.and_then(|quote| value[1..].split_once(quote)) {
-        return quoted.0;
+/// The values of a `.env` file, and each line of those that have several. A word alone is none: it is in any text.
+fn dotenv_values(text: &str) -> Vec<String> {
+    let (mut values, mut rest) = (Vec::new(), text);
+    while let Some(line) = rest.lines().next() {
+        let line = line.trim();
+        let start = rest.find('=').filter(|_| line.contains('=') && !line.starts_with('#')).map(|at| &rest[at + 1..]);
+        let quoted = start.and_then(|start| {
+            let quote = start.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+            start[1..].split_once(quote)
+        });
+        let value = match (quoted, line.split_once('=').filter(|_| start.is_some())) {
+            // A quoted value may go on in the next line.
+            (Some((value, after)), _) => {
+                rest = after;
+                value
+            }
+            (None, Some((_, value))) => without_comment(value.trim()),
+            (None, None) => "",
+        };
+        let is_word = |value: &str| value.bytes().all(|byte| byte.is_ascii_lowercase());
+        values.extend(value.lines().map(str::trim).filter(|value| !is_word(value)).map(str::to_owned));
+        if value.contains('\n') {
+            values.push(value.to_owned());
+        }
+        rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
     }
+    values
+}
+
+/// A value of a `.env` file without the comment after it, behind white space and a `#`.
+fn without_comment(value: &str) -> &str {
     let is_comment = |(at, _): &(usize, &str)| value[..*at].ends_with([' ', '\t']);
     value.match_indices('#').find(is_comment).map_or(value, |(at, _)| value[..at].trim_end())
 }
@@ -148,16 +166,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_comment_behind_a_value_is_no_part_of_it() {
-        for (written, value) in [
-            ("tide4x", "tide4x"),
-            ("tide4x # rotate", "tide4x"),
-            ("tide#4x", "tide#4x"),
-            ("\"tide # 4x\" # rotate", "tide # 4x"),
-            ("'tide4x'", "tide4x"),
-            ("\"tide4x", "\"tide4x"),
+    fn values_of_a_dotenv_file_end_at_their_quotes_and_comments() {
+        for (written, values) in [
+            ("A=tide4x", vec!["tide4x"]),
+            ("export A = tide4x # rotate", vec!["tide4x"]),
+            ("# A=tide4x\nB=tide#4x", vec!["tide#4x"]),
+            ("A=\"tide # 4x\" # rotate\nB=2x", vec!["tide # 4x", "2x"]),
+            ("A='tide4x'\r\nB=3x\r\n", vec!["tide4x", "3x"]),
+            ("A=\"tide4x\nB=4x", vec!["\"tide4x", "4x"]),
+            ("A=\"line1x\n  line2x\"\nB=localhost", vec!["line1x", "line2x", "line1x\n  line2x"]),
+            ("", vec![]),
         ] {
-            assert_eq!(without_comment(written), value, "{written}");
+            assert_eq!(dotenv_values(written), values, "{written}");
         }
     }
 }

@@ -14,7 +14,7 @@ const FRAMES: [(&str, &str, &str); 2] = [("-----BEGIN", "-----END", "-----"), ("
 const LINE_ENDS: [&str; 8] = ["<br>", "<br/>", "<br />", "%0A", "%0a", "%0D", "%0d", "|"];
 
 /// A larger block is no key: RSA with 16,384 bits needs 13 KB. A stream holds an open block back up to here.
-pub(super) const MAX_BLOCK_BYTES: usize = 64 * 1024;
+pub(super) const MAX_BLOCK_BYTES: usize = 256 * 1024;
 
 /// `-----BEGIN … PRIVATE KEY BLOCK-----`.
 const MAX_LABEL_BYTES: usize = 64;

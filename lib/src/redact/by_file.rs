@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use super::{Engine, Style};
 pub use calls::SensitiveCalls;
 use edited::Edited;
-use file_mask::{FileMask, is_placeholder};
+use file_mask::FileMask;
 use keys::{CONTENTS, COPIES, INPUTS, RESULTS, is_about, is_path_key, is_script_key};
 use parse::parse;
 use patches::Section;
@@ -28,7 +28,7 @@ use patches::Section;
 pub(super) const RULE: &str = "file";
 
 /// JSON in strings of JSON in strings: agents write two levels.
-const DEEPEST_JSON: usize = 4;
+pub(super) const DEEPEST_JSON: usize = 4;
 
 /// A longer string is no path and no command that a person would read.
 const MAX_COMMAND_BYTES: usize = 64 * 1024;
@@ -63,17 +63,7 @@ pub(super) fn find(calls: &mut SensitiveCalls, engine: &Engine, style: Style, li
             record.get(key).into_iter().for_each(|copy| search.hide(copy, &mut format!("/{key}")));
         }
     }
-    let mut replaced = search.replaced;
-    drop(value);
-    // Only a part of a string may be the file's: the other rules judge what is left of it.
-    for (pointer, text) in replaced.iter_mut().filter(|(_, text)| !is_placeholder(text)) {
-        let key = pointer.rsplit('/').find(|key| !key.bytes().all(|byte| byte.is_ascii_digit()));
-        let masks = engine.masks(key, text, style);
-        if !masks.is_empty() {
-            *text = super::masked(text, &masks);
-        }
-    }
-    replaced
+    search.replaced
 }
 
 /// Looks through one line, or through JSON in one of its strings.
@@ -189,7 +179,8 @@ impl Search<'_> {
         if self.announced
             && let Some(new) = texts::without_announced(text, self.mask)
         {
-            return Some(new);
+            // What announced it may be followed by more of the file.
+            return self.text(&new).or(Some(new));
         }
         if !self.mask.may_be_named_in(text) {
             return None;

@@ -90,7 +90,8 @@ pub(super) fn says_iban(text: &str) -> bool {
 pub(super) fn open_number(text: &str) -> usize {
     let bytes = text.as_bytes();
     // The bytes of spaces that do not break are in other characters, too, but with others beside them.
-    let is_between = |byte: &u8| matches!(byte, b' ' | b'-' | b'.' | 0xc2 | 0xa0 | 0xe2 | 0x80 | 0x89 | 0xaf);
+    let is_between =
+        |byte: &u8| matches!(byte, b' ' | b'-' | b'.' | b'_' | 0xc2 | 0xa0 | 0xe2 | 0x80 | 0x89 | 0x90 | 0x91 | 0xaf);
     let is_small = says_iban(text);
     let is_part = |byte: &u8| {
         byte.is_ascii_digit() || byte.is_ascii_uppercase() || is_between(byte) || is_small && byte.is_ascii_lowercase()
@@ -105,8 +106,18 @@ pub(super) fn open_number(text: &str) -> usize {
 }
 
 /// What is between the blocks of a number.
-const SEPARATORS: [&[u8]; 7] =
-    [b" ", b"-", b".", "\u{a0}".as_bytes(), "\u{2009}".as_bytes(), "\u{202f}".as_bytes(), TWO_SPACES];
+const SEPARATORS: [&[u8]; 10] = [
+    b" ",
+    b"-",
+    b".",
+    b"_",
+    "\u{a0}".as_bytes(),
+    "\u{2009}".as_bytes(),
+    "\u{202f}".as_bytes(),
+    "\u{2010}".as_bytes(),
+    "\u{2011}".as_bytes(),
+    TWO_SPACES,
+];
 
 /// Columns of a table have them between their numbers, too: without a word that says "card", they join nothing.
 const TWO_SPACES: &[u8] = b"  ";

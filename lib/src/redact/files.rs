@@ -13,12 +13,13 @@ use super::RuleError;
 const SENSITIVE: &[&str] = &[
     ".env", ".env.*", ".env-*", ".env_*", "*.env", ".envrc", "credentials.json", "credentials.y*ml", "client_secret*.json",
     "service-account*.json", "service_account*.json", "secrets.y*ml", "secrets.json", "secrets.toml",
-    "secrets.env", "secret.y*ml", "*.secrets", ".ssh/id_*", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "*.pem",
+    "secrets.*.y*ml", "secrets.env", "secret.y*ml", "*.secrets", ".ssh/id_*", ".ssh/*_key", ".ssh/*_rsa", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "*.pem",
     "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", ".npmrc", ".netrc", "_netrc", ".pypirc",
     ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd", ".aws/credentials", ".docker/config.json",
     ".kube/config", "kubeconfig", "*.kubeconfig", "*kubeconfig*.y*ml", ".cargo/credentials",
     ".cargo/credentials.toml", ".gem/credentials", ".config/gcloud/**", ".config/gh/hosts.yml",
-    "gcloud/application_default_credentials.json", "terraform.tfvars", "*.auto.tfvars", ".vault-token",
+    "application_default_credentials.json", ".credentials.json", "oauth_creds.json", ".codex/auth.json", "*.tfstate",
+    "terraform.tfvars", "*.auto.tfvars", ".vault-token",
     ".terraformrc", "master.key", ".s3cfg", ".boto", "wp-config.php", ".dockercfg", ".dockerconfigjson", "etc/shadow",
 ];
 
@@ -210,7 +211,7 @@ fn hint(glob: &str) -> Option<&str> {
 }
 
 /// Parts of paths that are in every other text, where another part will do.
-const FREQUENT: &[&str] = &["config", "config.json", ".config"];
+const FREQUENT: &[&str] = &["config", "config.json", ".config", "_key", "_rsa"];
 
 fn hint_of(glob: &str) -> &str {
     let parts = || glob.trim_start_matches("~/").split(['*', '?', '/']);

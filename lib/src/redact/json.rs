@@ -2,13 +2,17 @@
 //! does everything between them.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use hashbrown::HashSet;
 use memchr::memchr;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::by_file::{self, Replaced, SensitiveCalls};
-use super::{Change, Finding, Redactor};
+use super::by_file::{self, DEEPEST_JSON, Replaced, SensitiveCalls};
+use super::fields::{self, Place};
+use super::values::{self, Strength, Written};
+use super::{Change, Finding, Mask, Redactor, names};
 use crate::model::json::{self, StringEnd};
 
 /// A line of JSON without its secrets.
@@ -68,9 +72,14 @@ impl Redactor {
     ) -> Vec<LineFinding> {
         let find = |(engine, style)| by_file::find(calls, engine, style, input.line);
         let replaced = self.engine().map(find).unwrap_or_default();
-        let mut walk = Walk::new(self, input, replaced, out);
-        walk.run();
-        walk.findings
+        let mut walk = Walk::new(self, input.line, Kept::of(input.kept));
+        walk.replaced = replaced;
+        let Walked { edits, findings } = walk.run();
+        if !edits.is_empty() {
+            out.extend_from_slice(input.before);
+            write_edited(input.line, edits, out);
+        }
+        findings
     }
 
     /// Redacts every string of a value, keys too.
@@ -88,11 +97,19 @@ impl Redactor {
 
 /// A text of JSON with some of its strings replaced, and nothing else changed.
 pub(super) fn replace_strings(text: &str, replaced: Replaced) -> String {
-    let nothing = Redactor::of_rules(Vec::new());
+    let (nothing, kept) = (Redactor::of_rules(Vec::new()), HashSet::new());
+    let mut walk = Walk::new(&nothing, text.as_bytes(), Kept::of(&kept));
+    walk.replaced = replaced;
     let mut out = Vec::new();
-    let input = Input { kept: &HashSet::new(), before: &[], line: text.as_bytes() };
-    Walk::new(&nothing, &input, replaced, &mut out).run();
+    write_edited(text.as_bytes(), walk.run().edits, &mut out);
     String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+}
+
+/// Whether a text is JSON itself, one value or several, with an object or a list.
+fn is_json(text: &str) -> bool {
+    let text = text.trim();
+    let has_brackets = text.starts_with(['{', '[']) && text.ends_with(['}', ']']);
+    has_brackets && serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>().all(|value| value.is_ok())
 }
 
 /// Adds a key to a JSON pointer.
@@ -125,8 +142,15 @@ struct Frame<'w> {
     key: Option<Cow<'w, str>>,
     /// The same, if a secret in it was masked.
     masked_key: Option<String>,
-    /// The value of `name` in this object; in a list, the option before this string: `["--password", "…"]`.
+    /// The value of `name` in this object; in a list, the option before this string, `["--password", "…"]`, or the name in a list of
+    /// pairs, `["authorization", "…"]`.
     pair: Option<String>,
+    /// What the values of an object must look like that is itself called a secret: `{"passwords": {"ada": "…"}}`.
+    secrets: Option<Strength>,
+    /// A list in a list.
+    is_pair: bool,
+    /// The words so far of a command that is a list.
+    command: String,
     index: usize,
     /// The next string is a key.
     expects_key: bool,
@@ -147,11 +171,42 @@ impl<'w> Frame<'w> {
     fn read_value(&mut self, text: &str) {
         let is_name = || self.key.as_deref().is_some_and(is_pair_name) && text.len() <= super::names::MAX_NAME_BYTES;
         if !self.is_object {
-            self.pair = text.strip_prefix("--").filter(|name| !name.contains(['=', ' '])).map(str::to_owned);
+            let is_name = self.is_pair && self.index == 0 && names::promise(text).is_some();
+            let option = text.strip_prefix("--").filter(|name| !name.contains(['=', ' ']));
+            self.pair = option.or(Some(text).filter(|_| is_name)).map(str::to_owned);
+            self.read_word(text);
         } else if is_name() {
             self.pair = Some(text.to_owned());
         }
     }
+}
+
+impl Frame<'_> {
+    /// Remembers a word of a command, so that the next one is judged as what comes after it.
+    fn read_word(&mut self, word: &str) {
+        const LONGEST: usize = 256;
+        let is_command = || {
+            let key = self.key.as_deref().unwrap_or_default();
+            let is_shell = word.ends_with("sh");
+            self.index == 0 && COMMAND_KEYS.contains(&key) && !is_shell
+        };
+        if (self.command.is_empty() && is_command() || !self.command.is_empty())
+            && self.command.len() + word.len() < LONGEST
+        {
+            self.command.push_str(word);
+            self.command.push(' ');
+        }
+    }
+}
+
+/// Lists of the words of a command.
+const COMMAND_KEYS: &[&str] = &["command", "cmd", "argv", "args", "arguments"];
+
+/// Whether a key of an object of secrets says what they are or are called, and has none.
+fn is_about(key: &str) -> bool {
+    const ABOUT: &[&str] =
+        &["title", "description", "format", "pattern", "path", "file", "url", "example", "default", "label"];
+    fields::is_kind(key) || fields::is_reference(key) || is_pair_name(key) || ABOUT.contains(&key)
 }
 
 /// A string as it is written in a line.
@@ -179,35 +234,85 @@ pub(super) struct Input<'l> {
     pub(super) line: &'l [u8],
 }
 
+/// Strings that stay, because others refer to them.
+#[derive(Clone, Copy)]
+struct Kept<'l> {
+    strings: &'l HashSet<&'l str>,
+    longest: usize,
+}
+
+impl<'l> Kept<'l> {
+    fn of(strings: &'l HashSet<&'l str>) -> Kept<'l> {
+        Kept { strings, longest: strings.iter().map(|kept| kept.len()).max().unwrap_or_default() }
+    }
+
+    /// No long text is hashed to find that out.
+    fn has(self, text: &str) -> bool {
+        text.len() <= self.longest && self.strings.contains(text)
+    }
+}
+
+/// A place of a line, and what is written there instead.
+struct Edit {
+    range: Range<usize>,
+    new: New,
+}
+
+enum New {
+    /// Text, or a placeholder in a string: no character of it is escaped.
+    Text(String),
+    /// A whole string of JSON. It may be most of the line, so it is encoded where it is written.
+    String { text: String, is_closed: bool },
+}
+
+/// What a walk found.
+struct Walked {
+    edits: Vec<Edit>,
+    findings: Vec<LineFinding>,
+}
+
+/// Appends a line with its edits, which are in order.
+fn write_edited(line: &[u8], edits: Vec<Edit>, out: &mut Vec<u8>) {
+    let mut copied = 0;
+    for Edit { range, new } in edits {
+        out.extend_from_slice(&line[copied..range.start]);
+        copied = range.end;
+        match new {
+            New::Text(text) => out.extend_from_slice(text.as_bytes()),
+            New::String { text, is_closed } => {
+                drop(json::write(&mut *out, &text));
+                if !is_closed {
+                    out.pop();
+                }
+            }
+        }
+    }
+    out.extend_from_slice(&line[copied..]);
+}
+
 struct Walk<'w> {
     redactor: &'w Redactor,
     line: &'w [u8],
     /// The same, unless some of it is no UTF-8: checked once, it need not be for each string.
     text: Option<&'w str>,
-    before: &'w [u8],
-    kept: &'w HashSet<&'w str>,
-    /// How long the longest of these is.
-    longest_kept: usize,
+    kept: Kept<'w>,
     /// Strings that are replaced whole.
     replaced: Replaced,
-    /// Stays as it is until something is masked.
-    out: &'w mut Vec<u8>,
-    /// Up to here, the line is in `out`.
-    copied: usize,
+    edits: Vec<Edit>,
     findings: Vec<LineFinding>,
     frames: Vec<Frame<'w>>,
+    /// In how many strings of JSON this one is.
+    nested: usize,
 }
 
 impl<'w> Walk<'w> {
-    fn new(redactor: &'w Redactor, input: &Input<'w>, replaced: Replaced, out: &'w mut Vec<u8>) -> Walk<'w> {
-        let Input { kept, before, line } = *input;
-        let longest_kept = kept.iter().map(|kept| kept.len()).max().unwrap_or_default();
-        let (findings, frames) = (Vec::new(), Vec::new());
+    fn new(redactor: &'w Redactor, line: &'w [u8], kept: Kept<'w>) -> Walk<'w> {
         let text = simdutf8::basic::from_utf8(line).ok();
-        Walk { redactor, line, text, before, kept, longest_kept, replaced, out, copied: 0, findings, frames }
+        let (edits, findings, frames) = (Vec::new(), Vec::new(), Vec::new());
+        Walk { redactor, line, text, kept, replaced: Replaced::new(), edits, findings, frames, nested: 0 }
     }
 
-    fn run(&mut self) {
+    fn run(mut self) -> Walked {
         let mut at = 0;
         while let Some(byte) = self.line.get(at) {
             match byte {
@@ -235,16 +340,31 @@ impl<'w> Walk<'w> {
                 _ => at = self.outside(at),
             }
         }
-        if self.copied > 0 {
-            self.out.extend_from_slice(&self.line[self.copied..]);
-        }
+        Walked { edits: self.edits, findings: self.findings }
     }
 
     fn open(&mut self, is_object: bool) {
+        let outer = self.frames.last();
         // The strings of an array are judged by the array's key.
-        let key = if is_object { None } else { self.frames.last().and_then(|frame| frame.key.clone()) };
-        self.frames
-            .push(Frame { is_object, key, masked_key: None, pair: None, index: 0, expects_key: is_object });
+        let key = if is_object { None } else { outer.and_then(|frame| frame.key.clone()) };
+        let outer_key = outer.filter(|outer| is_object && outer.is_object).and_then(|outer| outer.key.as_deref());
+        let secrets = outer_key.and_then(names::promise).map(|promise| match promise.strength {
+            Strength::Strong | Strength::Key => Strength::Key,
+            Strength::Weak => Strength::Weak,
+        });
+        let is_pair = !is_object && outer.is_some_and(|outer| !outer.is_object);
+        let (masked_key, pair, command) = (None, None, String::new());
+        self.frames.push(Frame {
+            is_object,
+            key,
+            masked_key,
+            pair,
+            secrets,
+            is_pair,
+            command,
+            index: 0,
+            expects_key: is_object,
+        });
     }
 
     /// Numbers and the like, and text that is no JSON.
@@ -263,13 +383,14 @@ impl<'w> Walk<'w> {
             return start + length;
         }
         // Not JSON: all that is left is text, up to the next line, with the bracket of a placeholder.
-        let start = start - usize::from(self.line[..start].ends_with(b"[") && self.copied < start);
+        let edited = self.edits.last().map_or(0, |edit| edit.range.end);
+        let start = start - usize::from(self.line[..start].ends_with(b"[") && edited < start);
         let rest = &self.line[start..];
         let end = rest.iter().position(|byte| *byte == b'\n').map_or(self.line.len(), |end| start + end);
         let text = String::from_utf8_lossy(&self.line[start..end]);
         let redacted = self.redactor.text(&text);
-        if let Cow::Owned(masked) = &redacted.text {
-            self.replace(start, end, masked.as_bytes());
+        if let Cow::Owned(masked) = redacted.text {
+            self.edits.push(Edit { range: start..end, new: New::Text(masked) });
             self.note(redacted.findings, start, None);
         }
         end
@@ -285,11 +406,16 @@ impl<'w> Walk<'w> {
             Some(text) => said(Cow::Borrowed(&text[quote + 1..end]), has_escapes),
             None => decoded(literal.written, has_escapes),
         };
-        // What others refer to is short: no long text is hashed to find that out.
-        let is_kept = text.len() <= self.longest_kept && self.kept.contains(text.as_ref());
+        let is_kept = self.kept.has(&text);
         if let Some(new) = self.replaced_string(is_key).filter(|_| !is_kept) {
             drop(text);
-            self.write_string(&literal, &new);
+            // Only a part of it may be the file's.
+            let new = match self.change(&new, is_key) {
+                Change::Masks(masks) if masks.is_empty() => new,
+                Change::Masks(masks) => super::masked(&new, &masks),
+                Change::Whole(new) => new,
+            };
+            self.write_string(&literal, new);
             self.note(vec![Finding { rule: by_file::RULE.to_owned(), span: 0..0, hash: None }], quote, Some(()));
             return literal.end();
         }
@@ -313,18 +439,67 @@ impl<'w> Walk<'w> {
             true => frame.key.as_deref().map(|key| judged_as(key, frame.pair.as_deref())),
             false => frame.pair.as_deref().or(frame.key.as_deref()),
         };
-        match key {
+        if let Some(masks) = self.masks_within(key, text) {
+            return Change::Masks(masks);
+        }
+        let change = match key {
             Some(_) if self.is_in_secret_data(text) => self.redactor.change(Some("secret_data_password"), text),
             key => self.redactor.change(key, text),
+        };
+        match change {
+            Change::Masks(masks) if masks.is_empty() => self.change_by_place(frame, text),
+            change => change,
         }
+    }
+
+    /// What becomes of a string of which neither its key nor what it says shows that it is a secret.
+    fn change_by_place(&self, frame: &Frame<'_>, text: &str) -> Change {
+        const LONGEST_WORD: usize = 256;
+        let is_secret = |strength| values::is_plausible(text.trim(), strength, Written::Quoted);
+        if frame.secrets.is_some_and(is_secret) && !frame.key.as_deref().is_some_and(is_about) {
+            let [.., outer, _] = self.frames.as_slice() else { return Change::nothing() };
+            return self.redactor.change(outer.key.as_deref(), text);
+        }
+        if frame.is_object || frame.command.is_empty() || text.len() > LONGEST_WORD {
+            return Change::nothing();
+        }
+        let start = frame.command.len();
+        let Change::Masks(mut masks) = self.redactor.change(None, &format!("{}{text}", frame.command)) else {
+            return Change::nothing();
+        };
+        masks.retain(|mask| mask.span.start >= start);
+        for mask in &mut masks {
+            mask.span = mask.span.start - start..mask.span.end - start;
+            mask.finding.span = mask.span.clone();
+        }
+        Change::Masks(masks)
+    }
+
+    /// What to mask in a string that is JSON itself, such as the arguments of a call: its strings are judged as those of the line,
+    /// and its numbers stay. `None` if it is something else.
+    fn masks_within(&self, key: Option<&str>, text: &str) -> Option<Vec<Mask>> {
+        let is_open = |key: &str| fields::place(key, text) == Place::Open && names::promise(key).is_none();
+        if self.nested == DEEPEST_JSON || self.redactor.engine().is_none() || !is_json(text) || !key.is_none_or(is_open)
+        {
+            return None;
+        }
+        let walk = Walk { nested: self.nested + 1, ..Walk::new(self.redactor, text.as_bytes(), self.kept) };
+        let Walked { edits, findings } = walk.run();
+        let mask = |(Edit { range, new }, LineFinding { rule, hash, .. })| match new {
+            New::Text(placeholder) => {
+                Some(Mask { finding: Finding { rule, span: range.clone(), hash }, span: range, placeholder })
+            }
+            New::String { .. } => None,
+        };
+        Some(edits.into_iter().zip(findings).filter_map(mask).collect())
     }
 
     /// Writes what becomes of a string, and notes what was found in it.
     fn write(&mut self, literal: &Literal<'w>, text: Cow<'_, str>, change: Change) {
-        let masks = match change {
+        let mut masks = match change {
             Change::Masks(masks) if masks.is_empty() => return,
             Change::Masks(masks) => masks,
-            Change::Whole(new) => return self.write_string(literal, &new),
+            Change::Whole(new) => return self.write_string(literal, new),
         };
         match simdutf8::basic::from_utf8(literal.written) {
             // What is around placeholders stays byte for byte.
@@ -332,25 +507,20 @@ impl<'w> Walk<'w> {
                 // A string may be most of the line: what it says goes before the same is written.
                 drop(text);
                 let (mut places, start) = (Places::new(written), literal.quote + 1);
-                for mask in &masks {
-                    let (from, to) = (start + places.of(mask.span.start), start + places.of(mask.span.end));
-                    self.replace(from, to, mask.placeholder.as_bytes());
+                for mask in &mut masks {
+                    let range = start + places.of(mask.span.start)..start + places.of(mask.span.end);
+                    self.edits.push(Edit { range, new: New::Text(std::mem::take(&mut mask.placeholder)) });
                 }
             }
-            Err(_) => self.write_string(literal, &super::masked(&text, &masks)),
+            Err(_) => self.write_string(literal, super::masked(&text, &masks)),
         }
         self.note(masks.into_iter().map(|mask| mask.finding).collect(), literal.quote, Some(()));
     }
 
     /// Writes another string in the place of one. One that is cut off stays so.
-    fn write_string(&mut self, literal: &Literal<'w>, new: &str) {
-        self.copy_until(literal.quote);
-        // Straight into what is written: a string may be most of the line.
-        drop(json::write(&mut *self.out, &new));
-        if !literal.is_closed {
-            self.out.pop();
-        }
-        self.copied = literal.end();
+    fn write_string(&mut self, literal: &Literal<'w>, text: String) {
+        let new = New::String { text, is_closed: literal.is_closed };
+        self.edits.push(Edit { range: literal.quote..literal.end(), new });
     }
 
     /// The key of the object that is being read, or its own key at the top.
@@ -375,17 +545,6 @@ impl<'w> Walk<'w> {
             && outer.key.as_deref() == Some("data")
             && text.len() <= 4096
             && super::encoded::is_encoded(text)
-    }
-
-    fn copy_until(&mut self, at: usize) {
-        self.out.extend_from_slice(std::mem::take(&mut self.before));
-        self.out.extend_from_slice(&self.line[self.copied..at]);
-    }
-
-    fn replace(&mut self, start: usize, end: usize, with: &[u8]) {
-        self.copy_until(start);
-        self.out.extend_from_slice(with);
-        self.copied = end;
     }
 
     fn note(&mut self, findings: Vec<Finding>, offset: usize, in_json: Option<()>) {

@@ -27,7 +27,7 @@ const TRAILERS: &[&str] = &[
     "value", "val", "base", "b64", "base64", "prod", "production", "dev", "live", "test", "testing", "staging",
     "sandbox", "raw", "str", "string", "text", "plain", "plaintext", "new", "old", "current", "previous",
     "confirm", "confirmation", "again", "repeat", "encoded", "env", "default", "primary", "secondary", "input",
-    "main", "backup", "admin", "local", "v1", "v2", "v3", "a", "b",
+    "main", "backup", "admin", "local", "private", "v1", "v2", "v3", "a", "b",
 ];
 
 /// Words before `key` that make it a secret one.
@@ -36,7 +36,7 @@ const SECRET_KEYS: &[&str] = &[
     "api", "access", "secret", "private", "preshared", "auth", "authentication", "authorization", "encryption", "encrypt",
     "decryption", "signing", "sign", "signature", "master", "account", "shared", "service", "license", "licence",
     "admin", "deploy", "consumer", "storage", "subscription", "webhook", "app", "application", "integration",
-    "server", "function", "security", "hmac", "aes", "crypto", "cipher", "session", "cookie", "jwt", "rsa",
+    "server", "function", "functions", "security", "hmac", "aes", "crypto", "cipher", "session", "cookie", "jwt", "rsa",
     "registry", "restricted", "write", "ingest", "ingestion", "client", "management", "transaction", "vault",
     "recovery", "merchant", "developer", "role", "rails", "bot", "supabase", "stripe", "openai", "anthropic",
     "gemini", "google", "aws", "azure", "github", "gitlab", "slack", "sendgrid", "mailgun", "datadog", "algolia",
@@ -146,6 +146,14 @@ fn promise_of_end(name: &str, words: &[&str], last: &str) -> Option<Promise> {
     let is = |known: &[&str]| is_one_of(last, known);
     let ends = |known: &[&str]| known.iter().any(|end| ends_with(last, end));
     let found = |kind, strength| Some(Promise { kind, strength });
+    if let Some(one) = last.strip_suffix(['s', 'S']).filter(|one| is_several(one, before)) {
+        // Of several, each must look like one: `secrets` also has names.
+        let promise = promise_of_end(name, words, one)?;
+        return Some(Promise {
+            strength: if promise.strength == Strength::Strong { Strength::Key } else { promise.strength },
+            ..promise
+        });
+    }
     if ends(&["password", "passwd", "passwort", "passphrase", "passcode", "kennwort"])
         || is(PASSWORDS)
         || is(&["passe"]) && before.eq_ignore_ascii_case("de")
@@ -209,6 +217,15 @@ fn promise_of_end(name: &str, words: &[&str], last: &str) -> Option<Promise> {
         return found(if is(&["cookie", "sid", "sessionid"]) { "cookie" } else { "credential" }, Strength::Weak);
     }
     None
+}
+
+/// Whether several of what a word names are secrets, too: `passwords`, `api_keys`, but not `tokens` or `keys`.
+fn is_several(word: &str, before: &str) -> bool {
+    let is_secret = ["password", "passphrase", "passcode", "secret", "apikey", "accesskey", "secretkey", "privatekey"]
+        .iter()
+        .any(|end| ends_with(word, end));
+    let is_opening = is_one_of(before, &["api", "access", "refresh", "auth", "secret", "private", "bearer", "session"]);
+    is_secret || is_one_of(word, &["key", "token"]) && is_opening
 }
 
 fn is_one_of(word: &str, known: &[&str]) -> bool {

@@ -522,7 +522,19 @@ fn is_in_random(text: &str, at: usize) -> bool {
     let before = &text.as_bytes()[at.saturating_sub(LONGEST)..at];
     let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     let length = before.iter().rev().take_while(is_part).count();
-    length >= LEAST && values::is_random(&text[at - length..at])
+    let before = &text[at - length..at];
+    length >= LEAST && values::is_random(before) && !is_joined_id(before)
+}
+
+/// `f47ac10b-58cc-4372-a567-0e02b2c3d479-`, `uid_550e8400e29b41d4_`: an id in hexadecimal digits, and a sign that joins something to
+/// it. Base64 has other letters, too.
+fn is_joined_id(text: &str) -> bool {
+    const LEAST: usize = 8;
+    let Some(id) = text.strip_suffix(['-', '_']) else { return false };
+    let is_hex = |piece: &str| piece.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'));
+    let is_word = |piece: &str| piece.len() <= LEAST && piece.bytes().all(|byte| byte.is_ascii_lowercase());
+    let (hex, others): (Vec<&str>, Vec<&str>) = id.split(['-', '_']).partition(|piece| is_hex(piece));
+    hex.iter().map(|piece| piece.len()).sum::<usize>() >= LEAST && others.into_iter().all(is_word)
 }
 
 /// A token that goes on in the next line.

@@ -455,11 +455,20 @@ fn has_number_part(value: &str) -> bool {
     value.split(['_', '-', '.']).any(is_number) && !value.contains([':', '/', '|']) && !is_known_identifier(value)
 }
 
-/// Words with joints between them and a number after them.
+/// Words with joints between them and a number after them: `wrong-horse-17`, or `wrong-horse-purple-tide3`, of which two
+/// words or more are none of forms or code.
 fn is_words_and_number(value: &str) -> bool {
-    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    let ends_with_number = value.rsplit_once(['_', '-', '.']).is_some_and(|(_, part)| is_number(part));
-    ends_with_number && value.starts_with(|c: char| c.is_ascii_alphabetic()) && !value.contains([':', '/', '|'])
+    const LEAST_GLUED: usize = 4;
+    if !value.starts_with(|c: char| c.is_ascii_alphabetic()) || value.contains([':', '/', '|']) {
+        return false;
+    }
+    let Some((_, last)) = value.rsplit_once(['_', '-', '.']) else { return false };
+    let letters = last.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_glued = || {
+        let words = || value.split(['_', '-', '.']).map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit()));
+        words().count() >= LEAST_GLUED && words().filter(|word| !is_word(word)).count() >= 2
+    };
+    letters.len() < last.len() && (letters.is_empty() || is_glued())
 }
 
 /// Whether letters are rather a word than random: vowels among them, and one case.

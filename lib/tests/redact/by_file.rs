@@ -186,6 +186,12 @@ fn reads_by_search_mention_and_progress() {
         json!({"paths": ["a", ".env"]}),
         json!({"command": "cat .env{,.local}"}),
         json!({"command": "cd ~/.ssh && cat id_work"}),
+        json!({"command": "cd ~/.aws/ && cat credentials"}),
+        json!({"command": "pushd ~/.kube; cat config"}),
+        json!({"command": "cat ~/.ssh/*"}),
+        json!({"command": "cat {.env,a.txt}"}),
+        json!({"file_path": "config/secrets.prod.yaml"}),
+        json!({"file_path": "/home/ada/.codex/auth.json"}),
         json!({"file_path": ".env-prod"}),
     ] {
         let call = json!({"type": "tool_use", "id": "toolu_1", "name": "x", "input": input});
@@ -199,6 +205,10 @@ fn reads_by_search_mention_and_progress() {
     }
     for text in [
         format!("a.rs:1:stays\n.env:1:{CONTENT}\n.env-2-{CONTENT}\n"),
+        format!("./a.rs:stays\n./.env:{CONTENT}\n"),
+        format!(
+            "Note: stays\nCalled the Read tool with the following input: {{\"file_path\":\"/w/.env\"}}\nResult of calling the Read tool: \"     1→{CONTENT}\""
+        ),
         format!("stays @.env\n{{\"path\":\".env\",\"content\":\"{CONTENT}\"}}"),
         format!("stays <file path=\".env\">\n{CONTENT}\n</file> x"),
         format!("stays\nNote: /p/.env was modified, either by the user or by a linter.\n1\t{CONTENT}\n"),
@@ -245,6 +255,12 @@ fn what_a_person_ran_or_mentioned() {
     check_hidden(&[parts("/p/.env")], &["/p/.env", "</system-reminder>"]);
     check_unchanged(&[parts("/p/a.py")]);
     check_hidden(&[user("u-1", "u-0", json!(told("/p/.env"))), user("u-2", "u-1", json!(result))], &["/p/.env"]);
+    for told in
+        [told("/p/.env"), "Called the Read tool with the following input: {\"file_path\":\"/p/.env\"}".to_owned()]
+    {
+        let in_one = format!("{told}\nResult of calling the Read tool: \"     1→{CONTENT}\"");
+        check_hidden(&[user("u-1", "u-0", json!(in_one))], &["/p/.env"]);
+    }
     for call in [
         json!({"type": "function_call", "name": "write_stdin", "call_id": "call_1", "arguments": "{\"session_id\":1,\"chars\":\"cat .env\\n\"}"}),
         json!({"type": "custom_tool_call", "name": "exec", "call_id": "call_1", "input": "await read('.env')"}),

@@ -148,6 +148,70 @@ fn arguments_in_a_list_and_nested_values_are_judged_by_their_names() {
     assert_eq!(line(plain), plain);
 }
 
+/// Agents write the arguments of calls and the answers of tools as JSON in a string, and that in another one.
+#[test]
+fn json_in_strings_is_judged_like_json_and_stays_json() {
+    let redactor = redactor();
+    let iban = "DE89370400440532013000";
+    let inner = json!({
+        "offset": 4_111_111_111_111_111_u64, "script": format!("pay:\n{iban}"), "quoted": "\u{e9}378282246310005\u{201c}",
+        "password": {"value": "Xk7vv29aQz"}, "path": "a",
+    });
+    let lines = format!("{inner}\n{}\n", json!([{"total": 5_500_005_555_555_559_u64, "to": format!("x:\t{iban}")}]));
+    for depth in 0..4 {
+        for text in [inner.to_string(), lines.clone()] {
+            let mut record = text;
+            for _ in 0..depth {
+                record = json!({"arguments": record, "call_id": "call_1"}).to_string();
+            }
+            let record = json!({"type": "function_call", "arguments": record}).to_string();
+            let redacted = line(&record);
+            let mut found: Value = serde_json::from_str(&redacted).unwrap();
+            for _ in 0..=depth {
+                let text = found["arguments"].as_str().unwrap();
+                found = serde_json::Deserializer::from_str(text).into_iter().next().unwrap().unwrap();
+            }
+            assert_eq!(found["offset"], inner["offset"], "{redacted}");
+            assert_eq!(found["path"], "a");
+            assert_eq!(found["script"], "pay:\n[REDACTED:iban]");
+            assert_eq!(found["quoted"], "\u{e9}[REDACTED:card]\u{201c}");
+            assert_eq!(found["password"]["value"], "[REDACTED:password]");
+            assert!(!redacted.contains(iban) && redacted.contains("call_1") == (depth > 0), "{redacted}");
+            assert_eq!(line(&redacted), redacted, "twice");
+        }
+    }
+    let findings = redactor.line(br#"{"a":"{\"b\":\"pay:\\nDE89370400440532013000\"}"}"#).findings;
+    assert_eq!(findings.iter().map(|it| (it.rule.as_str(), it.pointer.as_str())).collect::<Vec<_>>(), [("iban", "/a")]);
+    // What is no JSON is text.
+    assert_eq!(line(r#"{"a":"{4111 1111 1111 1111}"}"#), r#"{"a":"{[REDACTED:card]}"}"#);
+}
+
+#[test]
+fn what_is_in_a_container_of_secrets_is_judged_by_its_name() {
+    for text in [
+        r#"{"password":{"ada":"Xk7vv29aQz"}}"#,
+        r#"{"passwords":["Xk7vv29aQz"]}"#,
+        r#"{"passwords":{"ada":"Xk7vv29aQz"}}"#,
+        r#"{"api_keys":["Xk7vv29aQz"]}"#,
+        r#"{"clientSecret":{"value":"Xk7vv29aQz"}}"#,
+        r#"{"headers":[["Authorization","Xk7vv29aQzXk7vv29aQz31pq"]]}"#,
+        r#"{"command":["curl","-s","-u","ada:Xk7vv29aQz","https://x.example"]}"#,
+        r#"{"argv":["mysql","-pXk7vv29aQz"]}"#,
+    ] {
+        let redacted = line(text);
+        assert!(!redacted.contains("Xk7vv29aQz"), "{redacted}");
+        assert_eq!(line(&redacted), redacted, "twice");
+    }
+    for text in [
+        r#"{"password":{"type":"string","minLength":"8","description":"At least 8 characters, 1 digit"}}"#,
+        r#"{"secret":{"name":"tide-tls-v2","namespace":"prod-2"}}"#,
+        r#"{"secrets":["tide-tls","harbour_db","inherit"]}"#,
+        r#"{"headers":[["Content-Type","text/html; charset=utf-8"]],"command":["ls","-p1234","ada:x1y2z3w4"]}"#,
+    ] {
+        assert_eq!(line(text), text);
+    }
+}
+
 #[test]
 fn a_file_that_starts_with_a_bracket_is_text_unless_it_has_json() {
     let redactor = redactor();

@@ -65,6 +65,30 @@ fn passwords_of_any_shape_are_masked() {
 }
 
 #[test]
+fn words_and_a_number_are_a_password_and_a_token_may_be_joined_to_an_id() {
+    let redactor = redactor();
+    for text in [
+        "My password is horse-staple-correct-purple14.",
+        "POSTGRES_PASSWORD: correct-horse-battery-staple9",
+        r#"password = "horse_cloud_correct_purple03""#,
+    ] {
+        assert!(redactor.text(text).text.contains("[REDACTED:password]"), "{}", redactor.text(text).text);
+    }
+    for text in ["password: user-form-input-field2", "the password is in reset-password-link-2"] {
+        assert_eq!(redactor.text(text).text, text);
+    }
+    let token = format!("ghp_{}", signs(1, WORD, 36));
+    for before in
+        ["f47ac10b-58cc-4372-a567-0e02b2c3d479-", "uid_550e8400e29b41d4_", "file-8f14e45fceea167a5a36dedd4bea2543_"]
+    {
+        let masked = redactor.text(&format!("{before}{token}")).text.into_owned();
+        assert!(masked.starts_with(&format!("{before}[REDACTED:github-token")), "{masked}");
+    }
+    assert_eq!(redactor.text("card number 4111_1111_1111_1111").text, "card number [REDACTED:card]");
+    assert_eq!(redactor.text("4111\u{2011}1111\u{2011}1111\u{2011}1111").text, "[REDACTED:card]");
+}
+
+#[test]
 fn a_token_that_goes_on_in_the_next_line_is_masked_whole() {
     let redactor = redactor();
     let (first, second) = (signs(5, WORD, 16), signs(6, WORD, 20));

@@ -194,11 +194,16 @@ pub(super) fn is_command_on_file(command: &str, mask: FileMask<'_>) -> bool {
 }
 
 fn names_file(command: &str, mask: FileMask<'_>) -> bool {
-    // `cd ~/.ssh && cat id_work`
-    let mut is_in_ssh = false;
+    // `cd ~/.ssh && cat id_work`, `cat ~/.ssh/*`, `cat .{env,envrc}`
+    let (mut folder, mut is_folder) = ("", false);
     words(command).any(|word| {
-        is_in_ssh |= word.trim_end_matches('/').ends_with(".ssh");
-        mask.is_sensitive(word) || is_in_ssh && word.starts_with("id_") && !word.ends_with(".pub")
+        if std::mem::replace(&mut is_folder, matches!(word, "cd" | "pushd" | "-C")) {
+            folder = word.trim_end_matches('/');
+        }
+        let is_path = word.contains(['.', '/', '_']) || word == "kubeconfig";
+        is_path && (mask.is_sensitive(word) || word.ends_with(".ssh/") && command.contains(".ssh/*"))
+            || is_path && word.contains(['{', '}']) && mask.is_sensitive(&word.replace(['{', '}'], ""))
+            || !folder.is_empty() && mask.is_sensitive(&format!("{folder}/{word}"))
     }) || patches::paths(command).any(|path| mask.is_sensitive(path))
 }
 
@@ -219,5 +224,5 @@ fn words(command: &str) -> impl Iterator<Item = &str> {
     command
         .split(is_between)
         .map(|word| word.trim_end_matches(['*', ':', '{']))
-        .filter(|word| word.contains(['.', '/', '_']) || *word == "kubeconfig")
+        .filter(|word| !word.is_empty())
 }

@@ -115,7 +115,7 @@ fn tags(text: &str, mask: FileMask<'_>) -> Option<String> {
     edited.finish()
 }
 
-/// Lines that a search found in such a file: `.env:1:…`, or `.env-1-…` for those around them.
+/// Lines that a search found in such a file: `.env:1:…`, `.env:…` without numbers, or `.env-1-…` for those around them.
 fn found_lines(text: &str, mask: FileMask<'_>) -> Option<String> {
     let (mut edited, mut start) = (Edited::new(text), 0);
     for line in text.split_inclusive('\n') {
@@ -135,7 +135,10 @@ fn found_at(line: &str, mask: FileMask<'_>) -> Option<usize> {
     line.match_indices([':', '-']).take(MOST_SIGNS).find_map(|(at, sign)| {
         let rest = &line[at + 1..];
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let is_found = digits > 0 && rest[digits..].starts_with(sign) && mask.is_sensitive(&line[..at]);
-        (is_found && !line[..at].contains(' ')).then_some(at + 1 + digits + 1)
+        let number = if digits > 0 && rest[digits..].starts_with(sign) { Some(digits + 1) } else { None };
+        // In prose, a space comes after the colon.
+        let is_unnumbered = || sign == ":" && rest.starts_with(|c: char| !c.is_whitespace());
+        let length = number.or_else(|| is_unnumbered().then_some(0))?;
+        (!line[..at].contains(' ') && mask.is_sensitive(&line[..at])).then_some(at + 1 + length)
     })
 }

@@ -263,6 +263,26 @@ pub(super) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "password",
+        keywords: &["ssh-keygen"],
+        by: By::Pattern(
+            r#"ssh-keygen(?:\s[^\n|;&]{0,160}?)??\s-[NP]\s*[\\"']{0,5}(?<secret>[^\s"'$`\\-][^\s"'`\\]{3,128})"#,
+        ),
+        checks: &[Check::NoWord, Check::Guessable, Check::Inside],
+        matches: &["ssh-keygen -t ed25519 -N tide4x -f key", "ssh-keygen -p -P 'tide4x' -N ''"],
+        spares: &["ssh-keygen -N '' -f key", "ssh-keygen -N $PASS", "ssh-keygen -t rsa -b 4096"],
+    },
+    Kind {
+        name: "token",
+        keywords: &["vault login"],
+        by: By::Pattern(
+            r#"vault login\s+(?:-[a-z-]{2,20}\s+){0,4}(?:token=)?[\\"']{0,5}(?<secret>[^\s"'$`\\=-][^\s"'`\\=]{7,128})"#,
+        ),
+        checks: &[Check::NoWord, Check::Mixed],
+        matches: &["vault login <w24>", "vault login -no-print token=<w24>"],
+        spares: &["vault login -method=userpass username=ada", "vault login $TOKEN", "vault login"],
+    },
+    Kind {
+        name: "password",
         keywords: &["mysql", "mariadb"],
         by: By::Pattern(
             r#"(?:mysql|mariadb)[a-z-]{0,12}(?:\s[^\n|;&]{0,160}?)??\s-p[\\"']{0,5}(?<secret>[^\s"'$`=-][^\s"'`\\]{2,128})"#,
