@@ -100,7 +100,7 @@ fn assigned(text: &str, name: Range<usize>, promise: Option<Promise>, clear: &mu
                 return None;
             }
             // In a list, names follow one another: `"user", "password", "repository"`.
-            if form == Form::Pair && !values::is_mixed(inner) {
+            if form == Form::Pair && !values::is_mixed(inner) && !values::is_random_letters(inner) {
                 return None;
             }
             let is_env = form == Form::Env && !is_in_code && !inner.contains(char::is_whitespace);

@@ -26,6 +26,7 @@ mod values;
 mod words;
 mod assignment;
 mod table;
+mod yaml;
 mod blocks;
 mod jwt;
 mod paired;

@@ -8,7 +8,7 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::keywords::Keywords;
 use super::kinds::{self, By, Check, Kind};
-use super::{assignment, base64, blocks, digits, encoded, jwt, paired, table, values};
+use super::{assignment, base64, blocks, digits, encoded, jwt, paired, table, values, yaml};
 
 /// What a rule looks at before a secret, at most: a stream keeps so much of what it let go.
 pub(super) const MAX_CONTEXT_BYTES: usize = 1024;
@@ -215,6 +215,10 @@ impl<'r> Pass<'_, 'r> {
         self.names_until = name.end;
         if name.start >= self.tables_until {
             self.table(&name);
+        }
+        for (promise, span) in yaml::below(self.text, &name) {
+            let (rule, is_hashed, with_quotes) = (promise.kind, promise.kind != "password", span.clone());
+            self.found.push(Found { rule, span, with_quotes, is_hashed, is_certain: false });
         }
         if let Some(assigned) = assigned {
             let (rule, is_hashed) = (assigned.promise.kind, assigned.promise.kind != "password");

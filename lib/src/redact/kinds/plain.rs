@@ -272,6 +272,15 @@ pub(super) const KINDS: &[Kind] = &[
         spares: &["ssh-keygen -N '' -f key", "ssh-keygen -N $PASS", "ssh-keygen -t rsa -b 4096"],
     },
     Kind {
+        // What a login hands over in an address, and the key of an Azure function.
+        name: "token",
+        keywords: &["?code=", "&code="],
+        by: By::Pattern(r"[?&]code=(?<secret>[A-Za-z0-9%/+_.-]{20,512}={0,2})"),
+        checks: &[Check::Random],
+        matches: &["https://x.example/login?code=<w32>&state=1", "https://a.example/api/f?x=1&code=<w44>=="],
+        spares: &["https://x.example/?code=404", "https://x.example/?code=invalid-request-error"],
+    },
+    Kind {
         name: "token",
         keywords: &["vault login"],
         by: By::Pattern(
