@@ -41,6 +41,14 @@ impl Put for Fields {
     }
 }
 
+/// An API's message. Its content may be most of a file, so it is moved: `json!` copies what it is given.
+pub(crate) fn message(role: &str, key: &str, content: Value) -> Fields {
+    let mut message = Fields::new();
+    message.put("role", role);
+    message.put(key, content);
+    message
+}
+
 /// The lines of one record while they are collected, without the fields that every line has.
 #[derive(Default)]
 pub(crate) struct Chain {

@@ -38,6 +38,11 @@ pub(super) struct Block {
     pub(super) is_key: bool,
 }
 
+/// A key without its line breaks, real or escaped, and other white space.
+pub(super) fn in_one_line(key: &str) -> String {
+    key.replace("\\r", "").replace("\\n", "").split_whitespace().collect()
+}
+
 /// Where the first lines of keys are in a text.
 pub(super) fn begins(text: &str) -> impl Iterator<Item = usize> {
     FRAMES.iter().flat_map(|(begin, _, _)| text.match_indices(begin)).map(|(at, _)| at)

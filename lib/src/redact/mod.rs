@@ -442,7 +442,11 @@ impl Engine {
     }
 
     fn mask(&self, text: &str, found: &Found<'_>, style: Style) -> Mask {
-        let hash = found.is_hashed.then(|| self.hash(&text[found.span.clone()])).flatten();
+        let secret = &text[found.span.clone()];
+        // A key is the same one however its lines are broken.
+        let is_block = found.rule == "private-key";
+        let secret = if is_block { Cow::Owned(blocks::in_one_line(secret)) } else { Cow::Borrowed(secret) };
+        let hash = found.is_hashed.then(|| self.hash(&secret)).flatten();
         let mut placeholder = String::new();
         write_placeholder(&mut placeholder, found.rule, hash.as_deref(), style);
         let finding = Finding { rule: found.rule.to_owned(), span: found.span.clone(), hash };

@@ -167,6 +167,9 @@ fn the_same_secret_has_the_same_placeholder_and_what_can_be_guessed_has_no_hash(
     for end in [".", ",", "..."] {
         assert_eq!(redactor.text(&format!("{token}{end}")).text, format!("{}{end}", parts[0]));
     }
+    let lines =
+        ["-----BEGIN PRIVATE KEY-----", &signs(4, BASE64, 64), &signs(5, BASE64, 64), "-----END PRIVATE KEY-----"];
+    assert_eq!(redactor.text(&lines.join("\n")).text, redactor.text(&lines.join("\\n")).text);
     let other = super::Redactor::new(super::Settings::with_key([8; 32])).unwrap();
     assert_ne!(other.text(&token).text, redactor.text(&token).text);
     for (text, wanted) in [

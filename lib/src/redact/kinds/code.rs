@@ -4,6 +4,34 @@ use super::{By, Check, Kind};
 
 pub(super) const KINDS: &[Kind] = &[
     Kind::token(
+        "datadog-token",
+        &["ddpat_"],
+        r"ddpat_[A-Za-z0-9]{16,32}_[A-Za-z0-9]{32,64}",
+        &["ddpat_<w22>_<w40>"],
+        &["ddpat_", "ddpat_<w8>"],
+    ),
+    Kind::token(
+        "trello-token",
+        &["ATTA"],
+        r"ATTA[0-9a-f]{64}[0-9A-Fa-f]{8}",
+        &["ATTA<h64>6A1B2C3D"],
+        &["ATTA", "ATTA<h32>"],
+    ),
+    Kind::token(
+        "stytch-secret",
+        &["secret-live-", "secret-test-"],
+        r"secret-(?:live|test)-[A-Za-z0-9_-]{36}=?",
+        &["secret-live-<w36>=", "STYTCH: secret-test-<w36>="],
+        &["secret-live-data", "secret-test-<w8>"],
+    ),
+    Kind::token(
+        "stackhawk-token",
+        &["hawk."],
+        r"hawk\.[A-Za-z0-9_-]{20}\.[A-Za-z0-9_-]{20}",
+        &["hawk.<w20>.<w20>"],
+        &["hawk.example.com", "hawk.<w20>"],
+    ),
+    Kind::token(
         "clickup-token",
         &["pk_"],
         r"pk_[0-9]{6,12}_[A-Z0-9]{32}",

@@ -6,7 +6,7 @@ use super::super::record_class::{THINKING_MODE, TODO};
 use super::super::{NO_MODEL, local};
 use super::block::{self, Author as BlockAuthor};
 use super::{Author, Record};
-use crate::dialect::line_builder::{self, Fields, Put, fields};
+use crate::dialect::line_builder::{self, Fields, Put, fields, message};
 use crate::dialect::local::{MARK_FIELD, Mark, TYPED_FIELD, typed_beside};
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::Part;
@@ -242,7 +242,9 @@ impl Record<'_> {
 }
 
 fn prompt_line(content: Value) -> Fields {
-    fields(json!({"type": "user", "message": {"role": "user", "content": content}}))
+    let mut line = fields(json!({"type": "user"}));
+    line.put("message", message("user", "content", content));
+    line
 }
 
 /// The facts about a run that the reader understands.

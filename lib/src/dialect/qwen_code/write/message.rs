@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::part::{self, Author as PartAuthor};
 use super::{Author, Record};
-use crate::dialect::line_builder::{self, Fields, Put, fields};
+use crate::dialect::line_builder::{self, Fields, Put, fields, message};
 use crate::dialect::local::{MARK_FIELD, Mark, TYPED_FIELD, typed_beside};
 use crate::model::loss::Lost;
 use crate::model::message::Part;
@@ -54,8 +54,9 @@ impl Record {
             Author::Agent => json!({"type": "user", "subtype": "notification", "provenance": "system"}),
         });
         line.put_some(TYPED_FIELD, typed_beside(content));
-        line.put("message", json!({"role": "user", "parts": parts}));
-        (!parts.is_empty()).then_some(line)
+        let has_parts = !parts.is_empty();
+        line.put("message", message("user", "parts", parts.into()));
+        has_parts.then_some(line)
     }
 
     fn result(&mut self, result: &ToolResult, notes: &[ToolNote]) -> Option<Fields> {
@@ -123,7 +124,7 @@ impl Record {
     fn response(&mut self, content: &Content, parts: Vec<Value>) -> Fields {
         let mut line = fields(json!({"type": "assistant", "provenance": "assistant_output"}));
         line.put_some("model", content.model.as_deref());
-        line.put("message", json!({"role": "model", "parts": parts}));
+        line.put("message", message("model", "parts", parts.into()));
         let has_cache_write = content.usage.is_some_and(|usage| usage.cache_write.is_some());
         self.losses().dropped_if(has_cache_write, Lost::CacheTokens);
         line.put_some("usageMetadata", content.usage.map(tokens));
