@@ -126,33 +126,43 @@ fn secrets_of_dotenv(path: &Path) -> Vec<String> {
     dotenv_values(&String::from_utf8_lossy(&bytes))
 }
 
-/// The values of a `.env` file, and each line of those that have several. A word alone is none: it is in any text.
+/// The values of a `.env` file, and of those with several lines each line that can be a secret. A word alone is none: it is in any text.
 fn dotenv_values(text: &str) -> Vec<String> {
-    let (mut values, mut rest) = (Vec::new(), text);
-    while let Some(line) = rest.lines().next() {
-        let line = line.trim();
-        let start = rest.find('=').filter(|_| line.contains('=') && !line.starts_with('#')).map(|at| &rest[at + 1..]);
-        let quoted = start.and_then(|start| {
-            let quote = start.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
-            start[1..].split_once(quote)
-        });
-        let value = match (quoted, line.split_once('=').filter(|_| start.is_some())) {
-            // A quoted value may go on in the next line.
-            (Some((value, after)), _) => {
-                rest = after;
-                value
-            }
-            (None, Some((_, value))) => without_comment(value.trim()),
-            (None, None) => "",
+    let (mut values, mut lines) = (Vec::new(), text.lines());
+    while let Some(line) = lines.next() {
+        let Some((_, value)) = line.split_once('=').filter(|_| !line.trim_start().starts_with('#')) else { continue };
+        let value = value.trim_start();
+        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
+        let rest = quote.map(|_| value[1..].to_owned() + "\n" + &lines.clone().collect::<Vec<_>>().join("\n"));
+        let quoted = rest.as_deref().zip(quote).and_then(|(rest, quote)| rest.split_once(quote));
+        // A quoted value may go on in the next lines, if its second quote ends one: `'tis` begins none.
+        let ends_line = |after: &str| {
+            matches!(after.lines().next().map(str::trim), None | Some(""))
+                || after.trim_start_matches(' ').starts_with('#')
         };
-        let is_word = |value: &str| value.bytes().all(|byte| byte.is_ascii_lowercase());
-        values.extend(value.lines().map(str::trim).filter(|value| !is_word(value)).map(str::to_owned));
-        if value.contains('\n') {
-            values.push(value.to_owned());
+        match quoted {
+            Some((value, after)) if !value.contains('\n') || ends_line(after) => {
+                let further = value.matches('\n').count();
+                lines.by_ref().take(further).for_each(drop);
+                if further > 0 {
+                    values.extend(value.lines().map(str::trim).filter(|line| is_dense(line)).map(str::to_owned));
+                }
+                values.push(value.to_owned());
+            }
+            _ => values.push(without_comment(value.trim_end()).trim_matches(['"', '\'']).to_owned()),
         }
-        rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
     }
+    values.retain(|value| !value.bytes().all(|byte| byte.is_ascii_lowercase()));
     values
+}
+
+/// Whether a line of a value is no text: letters and digits without a space.
+fn is_dense(line: &str) -> bool {
+    const LEAST: usize = 12;
+    line.len() >= LEAST
+        && !line.contains(char::is_whitespace)
+        && line.bytes().any(|byte| byte.is_ascii_digit())
+        && line.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 /// A value of a `.env` file without the comment after it, behind white space and a `#`.
@@ -173,8 +183,13 @@ mod tests {
             ("# A=tide4x\nB=tide#4x", vec!["tide#4x"]),
             ("A=\"tide # 4x\" # rotate\nB=2x", vec!["tide # 4x", "2x"]),
             ("A='tide4x'\r\nB=3x\r\n", vec!["tide4x", "3x"]),
-            ("A=\"tide4x\nB=4x", vec!["\"tide4x", "4x"]),
-            ("A=\"line1x\n  line2x\"\nB=localhost", vec!["line1x", "line2x", "line1x\n  line2x"]),
+            ("A=\"tide4x\nB=4x", vec!["tide4x", "4x"]),
+            ("MOTD='tis\nB=4x\nC='5x'", vec!["4x", "5x"]),
+            ("A = \"harbour-Blue\"", vec!["harbour-Blue"]),
+            (
+                "A=\"-- BEGIN --\nline1x4tide9\n  two words 2\"\nB=localhost",
+                vec!["line1x4tide9", "-- BEGIN --\nline1x4tide9\n  two words 2"],
+            ),
             ("", vec![]),
         ] {
             assert_eq!(dotenv_values(written), values, "{written}");

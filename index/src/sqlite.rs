@@ -31,7 +31,7 @@ const WORDS_LOOKED_AT: usize = 20_000;
 pub struct SqliteIndex {
     connection: Connection,
     /// After the connection: closing that may still write to the file.
-    _seal: Seal,
+    seal: Seal,
     path: PathBuf,
     /// What was in its place and is no index, if anything was.
     set_aside: Option<PathBuf>,
@@ -59,11 +59,12 @@ impl SqliteIndex {
         let was_changed = seal::is_changed(path);
         let seal = Seal::open(path);
         let connection = schema::connect(path, !was_changed)?;
-        let mut index = SqliteIndex { connection, _seal: seal, path: path.to_path_buf(), set_aside: None, was_changed };
+        let mut index = SqliteIndex { connection, seal, path: path.to_path_buf(), set_aside: None, was_changed };
         index.add_functions().map_err(|error| index.error(error))?;
         if !index.has_facts(masking)? {
             index.set_facts(masking)?;
         }
+        index.seal.accept();
         Ok(index)
     }
 
@@ -75,9 +76,13 @@ impl SqliteIndex {
         let seal = Seal::open(path);
         let Some(connection) = schema::connect_known(path)? else { return Ok(None) };
         let (path, set_aside) = (path.to_path_buf(), None);
-        let index = SqliteIndex { connection, _seal: seal, path, set_aside, was_changed: false };
+        let mut index = SqliteIndex { connection, seal, path, set_aside, was_changed: false };
         index.add_functions().map_err(|error| index.error(error))?;
-        Ok(index.has_facts(masking)?.then_some(index))
+        if !index.has_facts(masking)? {
+            return Ok(None);
+        }
+        index.seal.accept();
+        Ok(Some(index))
     }
 
     /// What was in the place of the index and is none: it was moved here.

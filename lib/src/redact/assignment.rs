@@ -66,6 +66,9 @@ fn assigned(text: &str, name: Range<usize>, promise: Option<Promise>, clear: &mu
     let before_name = name.start.checked_sub(1).map(|before| bytes[before]);
     let in_query = form == Form::Env && matches!(before_name, Some(b'?' | b'&' | b'#'));
     let promise = promise.or(in_query.then_some(names::QUERY_KEY))?;
+    // `--image-pull-secrets=harbour-login`
+    let promise =
+        if promise.of_several && form == Form::Env { Promise { strength: Strength::Weak, ..promise } } else { promise };
     // A call says little: `getToken("…")` names a token, `setPassword("…")` has one.
     if form == Form::Call && (promise.kind != "password" || names::is_asked_for(&text[name.clone()])) {
         return None;

@@ -13,7 +13,7 @@ const FRAMES: [(&str, &str, &str); 2] = [("-----BEGIN", "-----END", "-----"), ("
 /// Between the lines of a key that was put into one line: in HTML, in an address, in a table.
 const LINE_ENDS: [&str; 8] = ["<br>", "<br/>", "<br />", "%0A", "%0a", "%0D", "%0d", "|"];
 
-/// A larger block is no key: RSA with 16,384 bits needs 13 KB. A stream holds an open block back up to here.
+/// A larger block is no key: RSA with 16,384 bits needs 13 KB, a ring of PGP keys more. A stream holds an open block back up to here.
 pub(super) const MAX_BLOCK_BYTES: usize = 256 * 1024;
 
 /// `-----BEGIN … PRIVATE KEY BLOCK-----`.
@@ -36,6 +36,12 @@ pub(super) struct Block {
     pub(super) is_open: bool,
     /// There is so much of it that it is a key.
     pub(super) is_key: bool,
+}
+
+/// Whether a text can be a line of a key.
+pub(super) fn is_body_line(text: &str) -> bool {
+    let line = text.trim();
+    !line.is_empty() && line.bytes().all(is_base64)
 }
 
 /// A key without its line breaks, real or escaped, and other white space.

@@ -1,19 +1,21 @@
 //! Redacts raw JSON: every string is decoded and judged with its key; strings in which nothing is masked stay byte for byte, and so
 //! does everything between them.
 
+mod edit;
+mod frame;
+
 use std::borrow::Cow;
-use std::ops::Range;
 
 use hashbrown::HashSet;
-use memchr::memchr;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::by_file::{self, DEEPEST_JSON, Replaced, SensitiveCalls};
 use super::fields::{self, Place};
-use super::values::{self, Strength, Written};
 use super::{Change, Finding, Mask, Redactor, names};
 use crate::model::json::{self, StringEnd};
+use edit::{Edit, Places, Replacement, write_edited};
+use frame::Frame;
 
 /// A line of JSON without its secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,11 +107,17 @@ pub(super) fn replace_strings(text: &str, replaced: Replaced) -> String {
     String::from_utf8(out).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
-/// Whether a text is JSON itself, one value or several, with an object or a list.
+/// A longer string is looked through as text: what it says is in memory once more for each level.
+const MAX_NESTED_BYTES: usize = 8 * 1024 * 1024;
+
+/// Whether a text is JSON itself: an object or a list, or one in each of its lines.
 fn is_json(text: &str) -> bool {
-    let text = text.trim();
-    let has_brackets = text.starts_with(['{', '[']) && text.ends_with(['}', ']']);
-    has_brackets && serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>().all(|value| value.is_ok())
+    let is_one = |text: &str| {
+        let text = text.trim();
+        text.starts_with(['{', '[']) && serde_json::from_str::<IgnoredAny>(text).is_ok()
+    };
+    let has_brackets = text.trim_start().starts_with(['{', '[']) && text.trim_end().ends_with(['}', ']']);
+    has_brackets && (is_one(text) || text.lines().all(|line| line.trim().is_empty() || is_one(line)))
 }
 
 /// Adds a key to a JSON pointer.
@@ -120,93 +128,6 @@ pub(super) fn push_key(pointer: &mut String, key: &str) {
     } else {
         pointer.push_str(key);
     }
-}
-
-/// The name that a value is judged by: its key, or the name beside it.
-fn judged_as<'k>(key: &'k str, pair: Option<&'k str>) -> &'k str {
-    pair.filter(|_| is_pair_value(key)).unwrap_or(key)
-}
-
-fn is_pair_name(key: &str) -> bool {
-    ["name", "key", "Name", "Key", "variable", "field", "header"].contains(&key)
-}
-
-fn is_pair_value(key: &str) -> bool {
-    ["value", "Value", "val"].contains(&key)
-}
-
-/// An open object or array.
-struct Frame<'w> {
-    is_object: bool,
-    /// The key of the value that is being read, or of the array itself.
-    key: Option<Cow<'w, str>>,
-    /// The same, if a secret in it was masked.
-    masked_key: Option<String>,
-    /// The value of `name` in this object; in a list, the option before this string, `["--password", "…"]`, or the name in a list of
-    /// pairs, `["authorization", "…"]`.
-    pair: Option<String>,
-    /// What the values of an object must look like that is itself called a secret: `{"passwords": {"ada": "…"}}`.
-    secrets: Option<Strength>,
-    /// A list in a list.
-    is_pair: bool,
-    /// The words so far of a command that is a list.
-    command: String,
-    index: usize,
-    /// The next string is a key.
-    expects_key: bool,
-}
-
-impl<'w> Frame<'w> {
-    fn read_key(&mut self, key: Cow<'w, str>, change: &Change) {
-        self.masked_key = match change {
-            Change::Masks(masks) if masks.is_empty() => None,
-            Change::Masks(masks) => Some(super::masked(&key, masks)),
-            Change::Whole(new) => Some(new.clone()),
-        };
-        self.key = Some(key);
-        self.expects_key = false;
-    }
-
-    /// Remembers a value that says what the next one is.
-    fn read_value(&mut self, text: &str) {
-        let is_name = || self.key.as_deref().is_some_and(is_pair_name) && text.len() <= super::names::MAX_NAME_BYTES;
-        if !self.is_object {
-            let is_name = self.is_pair && self.index == 0 && names::promise(text).is_some();
-            let option = text.strip_prefix("--").filter(|name| !name.contains(['=', ' ']));
-            self.pair = option.or(Some(text).filter(|_| is_name)).map(str::to_owned);
-            self.read_word(text);
-        } else if is_name() {
-            self.pair = Some(text.to_owned());
-        }
-    }
-}
-
-impl Frame<'_> {
-    /// Remembers a word of a command, so that the next one is judged as what comes after it.
-    fn read_word(&mut self, word: &str) {
-        const LONGEST: usize = 256;
-        let is_command = || {
-            let key = self.key.as_deref().unwrap_or_default();
-            let is_shell = word.ends_with("sh");
-            self.index == 0 && COMMAND_KEYS.contains(&key) && !is_shell
-        };
-        if (self.command.is_empty() && is_command() || !self.command.is_empty())
-            && self.command.len() + word.len() < LONGEST
-        {
-            self.command.push_str(word);
-            self.command.push(' ');
-        }
-    }
-}
-
-/// Lists of the words of a command.
-const COMMAND_KEYS: &[&str] = &["command", "cmd", "argv", "args", "arguments"];
-
-/// Whether a key of an object of secrets says what they are or are called, and has none.
-fn is_about(key: &str) -> bool {
-    const ABOUT: &[&str] =
-        &["title", "description", "format", "pattern", "path", "file", "url", "example", "default", "label"];
-    fields::is_kind(key) || fields::is_reference(key) || is_pair_name(key) || ABOUT.contains(&key)
 }
 
 /// A string as it is written in a line.
@@ -252,42 +173,10 @@ impl<'l> Kept<'l> {
     }
 }
 
-/// A place of a line, and what is written there instead.
-struct Edit {
-    range: Range<usize>,
-    new: New,
-}
-
-enum New {
-    /// Text, or a placeholder in a string: no character of it is escaped.
-    Text(String),
-    /// A whole string of JSON. It may be most of the line, so it is encoded where it is written.
-    String { text: String, is_closed: bool },
-}
-
 /// What a walk found.
 struct Walked {
     edits: Vec<Edit>,
     findings: Vec<LineFinding>,
-}
-
-/// Appends a line with its edits, which are in order.
-fn write_edited(line: &[u8], edits: Vec<Edit>, out: &mut Vec<u8>) {
-    let mut copied = 0;
-    for Edit { range, new } in edits {
-        out.extend_from_slice(&line[copied..range.start]);
-        copied = range.end;
-        match new {
-            New::Text(text) => out.extend_from_slice(text.as_bytes()),
-            New::String { text, is_closed } => {
-                drop(json::write(&mut *out, &text));
-                if !is_closed {
-                    out.pop();
-                }
-            }
-        }
-    }
-    out.extend_from_slice(&line[copied..]);
 }
 
 struct Walk<'w> {
@@ -344,27 +233,7 @@ impl<'w> Walk<'w> {
     }
 
     fn open(&mut self, is_object: bool) {
-        let outer = self.frames.last();
-        // The strings of an array are judged by the array's key.
-        let key = if is_object { None } else { outer.and_then(|frame| frame.key.clone()) };
-        let outer_key = outer.filter(|outer| is_object && outer.is_object).and_then(|outer| outer.key.as_deref());
-        let secrets = outer_key.and_then(names::promise).map(|promise| match promise.strength {
-            Strength::Strong | Strength::Key => Strength::Key,
-            Strength::Weak => Strength::Weak,
-        });
-        let is_pair = !is_object && outer.is_some_and(|outer| !outer.is_object);
-        let (masked_key, pair, command) = (None, None, String::new());
-        self.frames.push(Frame {
-            is_object,
-            key,
-            masked_key,
-            pair,
-            secrets,
-            is_pair,
-            command,
-            index: 0,
-            expects_key: is_object,
-        });
+        self.frames.push(Frame::new(is_object, self.frames.last()));
     }
 
     /// Numbers and the like, and text that is no JSON.
@@ -390,8 +259,8 @@ impl<'w> Walk<'w> {
         let text = String::from_utf8_lossy(&self.line[start..end]);
         let redacted = self.redactor.text(&text);
         if let Cow::Owned(masked) = redacted.text {
-            self.edits.push(Edit { range: start..end, new: New::Text(masked) });
-            self.note(redacted.findings, start, None);
+            self.edits.push(Edit { range: start..end, new: Replacement::Text(masked) });
+            self.note(redacted.findings, start, String::new());
         }
         end
     }
@@ -416,7 +285,11 @@ impl<'w> Walk<'w> {
                 Change::Whole(new) => new,
             };
             self.write_string(&literal, new);
-            self.note(vec![Finding { rule: by_file::RULE.to_owned(), span: 0..0, hash: None }], quote, Some(()));
+            self.note(
+                vec![Finding { rule: by_file::RULE.to_owned(), span: 0..0, hash: None }],
+                quote,
+                self.shown_pointer(),
+            );
             return literal.end();
         }
         let change = if is_kept { Change::nothing() } else { self.change(&text, is_key) };
@@ -433,12 +306,11 @@ impl<'w> Walk<'w> {
     /// What becomes of a string at this place.
     fn change(&self, text: &str, is_key: bool) -> Change {
         let Some(frame) = self.frames.last().filter(|_| !is_key) else { return self.redactor.change(None, text) };
-        let key = match frame.is_object {
-            // `{"password": {"value": "…"}}`
-            true if frame.pair.is_none() && frame.key.as_deref().is_some_and(is_pair_value) => self.outer_key(),
-            true => frame.key.as_deref().map(|key| judged_as(key, frame.pair.as_deref())),
-            false => frame.pair.as_deref().or(frame.key.as_deref()),
-        };
+        if frame.is_in_key(text) {
+            return self.redactor.whole_key(text);
+        }
+        // `{"password": {"value": "…"}}`
+        let key = if frame.is_nameless_value() { self.outer_key() } else { frame.judged_as() };
         if let Some(masks) = self.masks_within(key, text) {
             return Change::Masks(masks);
         }
@@ -455,16 +327,14 @@ impl<'w> Walk<'w> {
     /// What becomes of a string of which neither its key nor what it says shows that it is a secret.
     fn change_by_place(&self, frame: &Frame<'_>, text: &str) -> Change {
         const LONGEST_WORD: usize = 256;
-        let is_secret = |strength| values::is_plausible(text.trim(), strength, Written::Quoted);
-        if frame.secrets.is_some_and(is_secret) && !frame.key.as_deref().is_some_and(is_about) {
+        if frame.holds_secret(text) {
             let [.., outer, _] = self.frames.as_slice() else { return Change::nothing() };
             return self.redactor.change(outer.key.as_deref(), text);
         }
-        if frame.is_object || frame.command.is_empty() || text.len() > LONGEST_WORD {
-            return Change::nothing();
-        }
-        let start = frame.command.len();
-        let Change::Masks(mut masks) = self.redactor.change(None, &format!("{}{text}", frame.command)) else {
+        let command = frame.command().filter(|_| text.len() <= LONGEST_WORD && self.redactor.engine().is_some());
+        let Some(command) = command else { return Change::nothing() };
+        let start = command.len();
+        let Change::Masks(mut masks) = self.redactor.change(None, &format!("{command}{text}")) else {
             return Change::nothing();
         };
         masks.retain(|mask| mask.span.start >= start);
@@ -479,17 +349,18 @@ impl<'w> Walk<'w> {
     /// and its numbers stay. `None` if it is something else.
     fn masks_within(&self, key: Option<&str>, text: &str) -> Option<Vec<Mask>> {
         let is_open = |key: &str| fields::place(key, text) == Place::Open && names::promise(key).is_none();
-        if self.nested == DEEPEST_JSON || self.redactor.engine().is_none() || !is_json(text) || !key.is_none_or(is_open)
-        {
+        let is_wanted =
+            self.nested < DEEPEST_JSON && text.len() <= MAX_NESTED_BYTES && self.redactor.engine().is_some();
+        if !is_wanted || !is_json(text) || !key.is_none_or(is_open) {
             return None;
         }
         let walk = Walk { nested: self.nested + 1, ..Walk::new(self.redactor, text.as_bytes(), self.kept) };
         let Walked { edits, findings } = walk.run();
         let mask = |(Edit { range, new }, LineFinding { rule, hash, .. })| match new {
-            New::Text(placeholder) => {
+            Replacement::Text(placeholder) => {
                 Some(Mask { finding: Finding { rule, span: range.clone(), hash }, span: range, placeholder })
             }
-            New::String { .. } => None,
+            Replacement::String { .. } => None,
         };
         Some(edits.into_iter().zip(findings).filter_map(mask).collect())
     }
@@ -509,17 +380,17 @@ impl<'w> Walk<'w> {
                 let (mut places, start) = (Places::new(written), literal.quote + 1);
                 for mask in &mut masks {
                     let range = start + places.of(mask.span.start)..start + places.of(mask.span.end);
-                    self.edits.push(Edit { range, new: New::Text(std::mem::take(&mut mask.placeholder)) });
+                    self.edits.push(Edit { range, new: Replacement::Text(std::mem::take(&mut mask.placeholder)) });
                 }
             }
             Err(_) => self.write_string(literal, super::masked(&text, &masks)),
         }
-        self.note(masks.into_iter().map(|mask| mask.finding).collect(), literal.quote, Some(()));
+        self.note(masks.into_iter().map(|mask| mask.finding).collect(), literal.quote, self.shown_pointer());
     }
 
     /// Writes another string in the place of one. One that is cut off stays so.
     fn write_string(&mut self, literal: &Literal<'w>, text: String) {
-        let new = New::String { text, is_closed: literal.is_closed };
+        let new = Replacement::String { text, is_closed: literal.is_closed };
         self.edits.push(Edit { range: literal.quote..literal.end(), new });
     }
 
@@ -547,18 +418,15 @@ impl<'w> Walk<'w> {
             && super::encoded::is_encoded(text)
     }
 
-    fn note(&mut self, findings: Vec<Finding>, offset: usize, in_json: Option<()>) {
-        if findings.is_empty() {
-            return;
-        }
-        let shown = |frame: &'_ Frame<'w>| frame.masked_key.as_deref().or(frame.key.as_deref()).map(str::to_owned);
-        let pointer = in_json.map_or_else(String::new, |()| self.pointer(shown));
-        self.findings.extend(findings.into_iter().map(|finding| LineFinding {
-            rule: finding.rule,
-            pointer: pointer.clone(),
-            offset,
-            hash: finding.hash,
-        }));
+    fn note(&mut self, findings: Vec<Finding>, offset: usize, pointer: String) {
+        let noted =
+            |finding: Finding| LineFinding { rule: finding.rule, pointer: pointer.clone(), offset, hash: finding.hash };
+        self.findings.extend(findings.into_iter().map(noted));
+    }
+
+    /// The place of the string that is being read, with masked keys.
+    fn shown_pointer(&self) -> String {
+        self.pointer(|frame| frame.masked_key.as_deref().or(frame.key.as_deref()).map(str::to_owned))
     }
 
     /// The place of the string that is being read; a frame says how its key is shown.
@@ -582,33 +450,4 @@ pub(super) fn decoded(raw: &[u8], has_escapes: bool) -> Cow<'_, str> {
 /// What a string says, given what is between its quotes.
 fn said(written: Cow<'_, str>, has_escapes: bool) -> Cow<'_, str> {
     if has_escapes { Cow::Owned(json::unescaped(&written)) } else { written }
-}
-
-/// Finds places of what a string says in the string as it is written. They only grow.
-struct Places<'w> {
-    written: &'w str,
-    next_escape: Option<usize>,
-    /// A place, and the same place in what the string says.
-    at: usize,
-    decoded_at: usize,
-}
-
-impl<'w> Places<'w> {
-    fn new(written: &'w str) -> Places<'w> {
-        Places { written, next_escape: memchr(b'\\', written.as_bytes()), at: 0, decoded_at: 0 }
-    }
-
-    fn of(&mut self, decoded: usize) -> usize {
-        while let Some(next) = self.next_escape
-            && self.decoded_at + (next - self.at) < decoded
-        {
-            let (c, length) = json::escape(&self.written[next + 1..]);
-            self.decoded_at += next - self.at + c.len_utf8();
-            self.at = next + 1 + length;
-            self.next_escape = memchr(b'\\', &self.written.as_bytes()[self.at..]).map(|next| self.at + next);
-        }
-        self.at += decoded.saturating_sub(self.decoded_at);
-        self.decoded_at = self.decoded_at.max(decoded);
-        self.at
-    }
 }

@@ -224,6 +224,14 @@ impl Redactor {
         }
     }
 
+    /// What becomes of a string that is a part of a private key.
+    fn whole_key(&self, text: &str) -> Change {
+        let Some((engine, style)) = self.engine() else { return Change::nothing() };
+        let span = 0..text.trim_end().len();
+        let found = Found { rule: "private-key", with_quotes: span.clone(), span, is_hashed: true, is_certain: true };
+        Change::Masks(vec![engine.mask(text, &found, style)])
+    }
+
     /// The table's rules; none if they are in code.
     fn engine(&self) -> Option<(&Engine, Style)> {
         match &self.rules {

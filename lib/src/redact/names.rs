@@ -13,6 +13,8 @@ pub(super) struct Promise {
     /// A kind of `kinds/plain.rs`.
     pub(super) kind: &'static str,
     pub(super) strength: Strength,
+    /// `passwords`, `secrets`: a list or an object has them. Alone, such a name is often that of a file or of an option.
+    pub(super) of_several: bool,
 }
 
 /// So much of a name is looked at.
@@ -68,7 +70,7 @@ const PASSWORDS: &[&str] = &[
 ];
 
 /// What a `key` promises in a query: there, it opens something.
-pub(super) const QUERY_KEY: Promise = Promise { kind: "api-key", strength: Strength::Weak };
+pub(super) const QUERY_KEY: Promise = Promise { kind: "api-key", strength: Strength::Weak, of_several: false };
 
 /// Whether a name promises something in a query only.
 pub(super) fn is_query_key(name: &str) -> bool {
@@ -145,14 +147,12 @@ fn promise_of_end(name: &str, words: &[&str], last: &str) -> Option<Promise> {
     let before = words.iter().rev().nth(1).copied().unwrap_or_default();
     let is = |known: &[&str]| is_one_of(last, known);
     let ends = |known: &[&str]| known.iter().any(|end| ends_with(last, end));
-    let found = |kind, strength| Some(Promise { kind, strength });
+    let found = |kind, strength| Some(Promise { kind, strength, of_several: false });
     if let Some(one) = last.strip_suffix(['s', 'S']).filter(|one| is_several(one, before)) {
-        // Of several, each must look like one: `secrets` also has names.
+        // Each must look like one: `secrets` also has names.
         let promise = promise_of_end(name, words, one)?;
-        return Some(Promise {
-            strength: if promise.strength == Strength::Strong { Strength::Key } else { promise.strength },
-            ..promise
-        });
+        let strength = if promise.strength == Strength::Strong { Strength::Key } else { promise.strength };
+        return Some(Promise { strength, of_several: true, ..promise });
     }
     if ends(&["password", "passwd", "passwort", "passphrase", "passcode", "kennwort"])
         || is(PASSWORDS)
@@ -226,6 +226,26 @@ fn is_several(word: &str, before: &str) -> bool {
         .any(|end| ends_with(word, end));
     let is_opening = is_one_of(before, &["api", "access", "refresh", "auth", "secret", "private", "bearer", "session"]);
     is_secret || is_one_of(word, &["key", "token"]) && is_opening
+}
+
+/// Whether a key beside secrets says what they are, how they are called or where they belong, and has none.
+pub(super) fn is_about(key: &str) -> bool {
+    #[rustfmt::skip]
+    const LAST_WORDS: &[&str] = &[
+        "name", "names", "version", "id", "uid", "uuid", "ref", "at", "date", "time", "created", "updated", "expires", "expiry",
+        "host", "url", "uri", "path", "file", "type", "kind", "format", "pattern", "algorithm", "alg", "image", "label", "labels",
+        "title", "description", "example", "default", "policy", "hint", "length", "count", "size", "status", "state", "role",
+        "namespace", "region", "zone", "owner", "email", "user", "username", "contract", "address", "schema", "scope",
+    ];
+    split_words(key).last().is_none_or(|last| is_one_of(last, LAST_WORDS))
+}
+
+/// Whether the second string of a pair after this one is a header that opens something.
+pub(super) fn is_opening_header(name: &str) -> bool {
+    is_one_of(
+        name,
+        &["authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "api-key", "x-auth-token"],
+    )
 }
 
 fn is_one_of(word: &str, known: &[&str]) -> bool {

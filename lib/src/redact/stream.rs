@@ -26,7 +26,12 @@ pub struct Stream {
     text: String,
     /// Where what is held back starts.
     held: usize,
+    /// A key is open: it is not looked at again before the text is so long, or a line of dashes comes.
+    wait_until: usize,
 }
+
+/// An open key is looked at again when it has grown by this part of itself: once for each piece would take the square of its length.
+const GROWTH: usize = 16;
 
 impl Stream {
     /// Nothing has arrived.
@@ -37,6 +42,9 @@ impl Stream {
     /// Adds a piece, and returns what can be let go.
     pub fn push(&mut self, redactor: &Redactor, piece: &str) -> String {
         self.text.push_str(piece);
+        if self.text.len() < self.wait_until && !piece.contains('-') {
+            return String::new();
+        }
         let (until, header) = match &redactor.rules {
             Rules::Table(engine, _) => engine.safe_until(&self.text, self.held),
             Rules::Code(rules) => {
@@ -44,11 +52,16 @@ impl Stream {
                 (self.text.len().saturating_sub(held.unwrap_or_default()), None)
             }
         };
-        self.release(redactor, self.text.floor_char_boundary(until).max(self.held), header)
+        let out = self.release(redactor, self.text.floor_char_boundary(until).max(self.held), header);
+        let has_open_key =
+            out.is_empty() && redactor.engine().is_some_and(|(engine, _)| engine.has_open_key(&self.text));
+        self.wait_until = if has_open_key { self.text.len() + self.text.len() / GROWTH } else { 0 };
+        out
     }
 
     /// Returns everything that is held back. More may follow: of a secret that is cut here, the rest is masked.
     pub fn finish(&mut self, redactor: &Redactor) -> String {
+        self.wait_until = 0;
         let header = redactor.engine().and_then(|(engine, _)| engine.safe_until(&self.text, self.held).1);
         self.release(redactor, self.text.len(), header)
     }

@@ -339,7 +339,8 @@ fn trimmed(text: &str, cell: Range<usize>) -> Range<usize> {
 fn columns<'n>(names: impl Iterator<Item = &'n str>) -> Vec<Column> {
     let column = |(index, name): (usize, &str)| {
         let name = name.trim_matches(|c: char| !c.is_alphanumeric());
-        let ssn = || names::is_ssn(name).then_some(Promise { kind: "ssn", strength: Strength::Strong });
+        let ssn =
+            || names::is_ssn(name).then_some(Promise { kind: "ssn", strength: Strength::Strong, of_several: false });
         names::promise(name)
             .or_else(ssn)
             .map(|promise| Column { index, promise, is_verb: names::is_verb(name) })

@@ -38,7 +38,7 @@ pub(super) const MAX_VALUE_BYTES: usize = 4096;
 const STAND_INS: &[&str] = &[
     "example", "placeholder", "your-", "your_", "yourkey", "yourtoken", "yoursecret", "yourpassword", "your key",
     "changeme", "change-me", "change_me", "changeit", "redacted", "insert-", "insert_", "replace-", "replace_",
-    "replaceme", "not-a-", "not_a_", "sha-256", "sha256", "sha-512", "sha512", "argon2id", "bcrypt", "-here", "_here", "xxxx", "xxx-", "xxx_", "dummy", "notasecret", "not-a-secret", "todo", "fixme",
+    "replaceme", "-here", "_here", "xxxx", "xxx-", "xxx_", "dummy", "notasecret", "not-a-secret", "todo", "fixme",
     "<your", "my-secret", "my_secret", "mysecret", "my-token", "my_token", "mytoken", "my-api-key", "my_api_key",
     "myapikey", "my-password", "my_password", "mypassword", "some-", "some_", "none-of",
 ];

@@ -189,6 +189,8 @@ fn reads_by_search_mention_and_progress() {
         json!({"command": "cd ~/.aws/ && cat credentials"}),
         json!({"command": "pushd ~/.kube; cat config"}),
         json!({"command": "cat ~/.ssh/*"}),
+        json!({"command": "cd ~/.ssh && git -C /p status && cat id_work"}),
+        json!({"command": "ls ~/.ssh; cat id_work"}),
         json!({"command": "cat {.env,a.txt}"}),
         json!({"file_path": "config/secrets.prod.yaml"}),
         json!({"file_path": "/home/ada/.codex/auth.json"}),
@@ -205,7 +207,7 @@ fn reads_by_search_mention_and_progress() {
     }
     for text in [
         format!("a.rs:1:stays\n.env:1:{CONTENT}\n.env-2-{CONTENT}\n"),
-        format!("./a.rs:stays\n./.env:{CONTENT}\n"),
+        format!("./a.rs:stays\n./.env:TIDE={CONTENT}\n"),
         format!(
             "Note: stays\nCalled the Read tool with the following input: {{\"file_path\":\"/w/.env\"}}\nResult of calling the Read tool: \"     1→{CONTENT}\""
         ),
@@ -216,6 +218,10 @@ fn reads_by_search_mention_and_progress() {
         check_hidden(&[json!({"role": "user", "content": text})], &["stays", ".env"]);
     }
     check_hidden(&[json!({"parts": [{"name": ".env", "content": CONTENT}]})], &[".env"]);
+    let nested =
+        format!("<bash-input>cat .env</bash-input><bash-stdout>A<bash-stderr>{CONTENT}</bash-stderr></bash-stdout>");
+    check_hidden(&[json!({"type": "user", "message": {"content": nested}})], &["cat .env"]);
+    check_unchanged(&[json!({"role": "user", "content": "  - .env:/app/.env\nserver.key:server.crt\n"})]);
     check_unchanged(&[json!({"role": "user", "content": "I put it in .env: harbour, see <file> and .env-files"})]);
 }
 

@@ -1,5 +1,6 @@
 //! Raw JSON: strings are judged decoded and with their key, and everything else stays byte for byte.
 
+use super::effort::check_linear;
 use super::fakes::{self, BASE64, WORD, signs};
 use super::redactor;
 use serde_json::{Value, json};
@@ -204,11 +205,48 @@ fn what_is_in_a_container_of_secrets_is_judged_by_its_name() {
     }
     for text in [
         r#"{"password":{"type":"string","minLength":"8","description":"At least 8 characters, 1 digit"}}"#,
-        r#"{"secret":{"name":"tide-tls-v2","namespace":"prod-2"}}"#,
+        r#"{"secret":{"name":"tide-tls-v2","namespace":"prod-2","secretName":"default-token-x7k2p"}}"#,
+        r##"{"secret":{"$ref":"#/definitions/io.k8s.api.core.v1.SecretVolumeSource"}}"##,
+        r#"{"passwords":{"created":"2026-11-17","host":"10.20.30.40","algorithm":"argon2id-v19"}}"#,
         r#"{"secrets":["tide-tls","harbour_db","inherit"]}"#,
+        r#"{"rows":[["api_key","created_2024-11-02"]],"token":{"contract":"0xdAC17F958D2ee523a2206206994597C13D831ec7"}}"#,
         r#"{"headers":[["Content-Type","text/html; charset=utf-8"]],"command":["ls","-p1234","ada:x1y2z3w4"]}"#,
     ] {
         assert_eq!(line(text), text);
+    }
+}
+
+#[test]
+fn several_values_in_a_string_stay_json_and_a_key_in_a_list_of_lines_is_masked_whole() {
+    let text = json!({"output": r#"{"a":1} 5 {"password":"hunter2x9"}"#}).to_string();
+    let redacted: Value = serde_json::from_str(&line(&text)).unwrap();
+    assert_eq!(redacted["output"], r#"{"a":1} 5 {"password":"[REDACTED:password]"}"#);
+    let mut lines: Vec<String> = (0..4).map(|at| signs(30 + at, BASE64, 64) + "\n").collect();
+    lines.insert(0, "-----BEGIN RSA PRIVATE KEY-----\n".to_owned());
+    lines.push("-----END RSA PRIVATE KEY-----".to_owned());
+    let notebook = json!({"cells": [{"source": lines, "kind": "raw"}]});
+    let record = json!({"content": notebook.to_string()}).to_string();
+    let redacted = line(&record);
+    assert!(!lines[1..5].iter().any(|line| redacted.contains(&line[20..40])), "{redacted}");
+    let value: Value = serde_json::from_str(&redacted).unwrap();
+    let inner: Value = serde_json::from_str(value["content"].as_str().unwrap()).unwrap();
+    assert_eq!(inner["cells"][0]["kind"], "raw", "{redacted}");
+    assert_eq!(line(&redacted), redacted, "twice");
+}
+
+/// None of these takes the square of its length, in time or in memory.
+#[test]
+fn deep_lists_and_long_commands_are_judged_in_linear_time() {
+    type Make = fn(usize) -> String;
+    let call = |command: String| json!({"name": "x", "id": "1", "input": {"command": command}}).to_string();
+    let makes: [(&str, Make, usize); 3] = [
+        ("lists", |n| format!("{{\"\\u0061{}\":{}", "k".repeat(n), "[".repeat(n)), 20_000),
+        ("words", |n| "q.ssh/ ".repeat(n) + " .env.example", 20_000),
+        ("a folder", |n| format!("cd {} ; cat {} .env.example", "a".repeat(n), "b ".repeat(n)), 20_000),
+    ];
+    for (what, make, few) in makes {
+        let prepare = |n: usize| if what == "lists" { make(n) } else { call(make(n)) };
+        check_linear(what, few, prepare, |text| drop(redactor().line(text.as_bytes())));
     }
 }
 

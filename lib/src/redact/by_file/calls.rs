@@ -193,17 +193,38 @@ pub(super) fn is_command_on_file(command: &str, mask: FileMask<'_>) -> bool {
     is_joined || names_file(command, mask)
 }
 
+/// Print files whose names they are given.
+const PRINTERS: &[&str] =
+    &["cat", "less", "more", "head", "tail", "bat", "grep", "rg", "awk", "sed", "jq", "base64", "xxd", "strings"];
+
+/// A longer word is no name of a file or a folder.
+const MAX_WORD_BYTES: usize = 256;
+
 fn names_file(command: &str, mask: FileMask<'_>) -> bool {
-    // `cd ~/.ssh && cat id_work`, `cat ~/.ssh/*`, `cat .{env,envrc}`
-    let (mut folder, mut is_folder) = ("", false);
+    let lists_ssh = command.contains(".ssh/*");
+    // `cd ~/.ssh && cat id_work`, `cd ~/.aws && cat credentials`
+    let (mut is_in_ssh, mut folder, mut before, mut prints) = (false, "", "", false);
+    let mut path = String::new();
     words(command).any(|word| {
-        if std::mem::replace(&mut is_folder, matches!(word, "cd" | "pushd" | "-C")) {
+        let before = std::mem::replace(&mut before, word);
+        prints |= PRINTERS.contains(&word);
+        is_in_ssh |= word.trim_end_matches('/').ends_with(".ssh");
+        if matches!(before, "cd" | "pushd") && word.len() <= MAX_WORD_BYTES {
             folder = word.trim_end_matches('/');
         }
         let is_path = word.contains(['.', '/', '_']) || word == "kubeconfig";
-        is_path && (mask.is_sensitive(word) || word.ends_with(".ssh/") && command.contains(".ssh/*"))
-            || is_path && word.contains(['{', '}']) && mask.is_sensitive(&word.replace(['{', '}'], ""))
-            || !folder.is_empty() && mask.is_sensitive(&format!("{folder}/{word}"))
+        if is_path && (mask.is_sensitive(word) || is_in_ssh && word.starts_with("id_") && !word.ends_with(".pub")) {
+            return true;
+        }
+        if is_path && word.contains(['{', '}']) && mask.is_sensitive(&word.replace(['{', '}'], "")) {
+            return true;
+        }
+        if !prints || folder.is_empty() || word.len() > MAX_WORD_BYTES {
+            return lists_ssh && word.ends_with(".ssh/");
+        }
+        path.clear();
+        path.extend([folder, "/", word]);
+        mask.is_sensitive(&path)
     }) || patches::paths(command).any(|path| mask.is_sensitive(path))
 }
 

@@ -15,8 +15,11 @@ impl<'t> Edited<'t> {
         Edited { text, out: String::new(), copied: 0, is_changed: false }
     }
 
-    /// Replaces a part. Parts come in order.
+    /// Replaces a part. Parts come in order; one that begins in the last one is gone with it.
     pub(super) fn replace(&mut self, span: Range<usize>, new: &str) {
+        if span.start < self.copied {
+            return;
+        }
         self.out.push_str(&self.text[self.copied..span.start]);
         self.out.push_str(new);
         self.copied = span.end;

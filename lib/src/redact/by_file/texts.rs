@@ -130,14 +130,20 @@ fn found_lines(text: &str, mask: FileMask<'_>) -> Option<String> {
     edited.finish()
 }
 
+/// `NAME=value`, as most lines of such files are; `.env:/app/.env` mounts one.
+fn is_assignment(line: &str) -> bool {
+    let line = line.strip_prefix("export ").unwrap_or(line);
+    let name = line.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || *byte == b'_').count();
+    name > 0 && line[name..].starts_with('=')
+}
+
 fn found_at(line: &str, mask: FileMask<'_>) -> Option<usize> {
     const MOST_SIGNS: usize = 16;
     line.match_indices([':', '-']).take(MOST_SIGNS).find_map(|(at, sign)| {
         let rest = &line[at + 1..];
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
         let number = if digits > 0 && rest[digits..].starts_with(sign) { Some(digits + 1) } else { None };
-        // In prose, a space comes after the colon.
-        let is_unnumbered = || sign == ":" && rest.starts_with(|c: char| !c.is_whitespace());
+        let is_unnumbered = || sign == ":" && (is_assignment(rest) || rest.starts_with("-----"));
         let length = number.or_else(|| is_unnumbered().then_some(0))?;
         (!line[..at].contains(' ') && mask.is_sensitive(&line[..at])).then_some(at + 1 + length)
     })

@@ -275,10 +275,14 @@ pub(super) const KINDS: &[Kind] = &[
         // What a login hands over in an address, and the key of an Azure function.
         name: "token",
         keywords: &["?code=", "&code="],
-        by: By::Pattern(r"[?&]code=(?<secret>[A-Za-z0-9%/+_.-]{20,512}={0,2})"),
+        by: By::Pattern(r#"[?&]code=(?<secret>(?:[A-Za-z0-9/+_.-]|%2[FfBb]|%3[Dd]){20,512}={0,2})(?:[&#\s"')>]|$)"#),
         checks: &[Check::Random],
         matches: &["https://x.example/login?code=<w32>&state=1", "https://a.example/api/f?x=1&code=<w44>=="],
-        spares: &["https://x.example/?code=404", "https://x.example/?code=invalid-request-error"],
+        spares: &[
+            "https://x.example/?code=404",
+            "https://x.example/?code=invalid-request-error",
+            "https://play.example/?v=1&code=fn%20main%28%29%20%7Bprintln%21%28%29%7D",
+        ],
     },
     Kind {
         name: "token",
