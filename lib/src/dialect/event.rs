@@ -46,6 +46,9 @@ pub enum Event<'a> {
     Reaction,
     /// The last record only states the task list or the thinking mode of the message before it.
     StateOnly,
+    /// A conversation begins anew with the last record: its parent is only what came before it, and none if that descends
+    /// from it.
+    BeginsAnew,
     /// Whom the session is with, a person or a room, where that is not the session's id. A second, different one belongs
     /// to another session.
     Peer(Cow<'a, str>),
@@ -223,6 +226,7 @@ impl Event<'_> {
             Event::TurnStart => Event::TurnStart,
             Event::Reaction => Event::Reaction,
             Event::StateOnly => Event::StateOnly,
+            Event::BeginsAnew => Event::BeginsAnew,
             Event::Peer(peer) => Event::Peer(own(peer)),
             Event::WholeMessage => Event::WholeMessage,
             Event::Rejected(why) => Event::Rejected(why),

@@ -258,6 +258,18 @@ fn a_compaction_with_what_it_kept_is_one_turn() {
 }
 
 #[test]
+fn what_a_compaction_kept_does_not_answer_it() {
+    let folder = support::corpus().join("claude-code/compaction-copied-by-a-branch");
+    let lines = std::fs::read_to_string(folder.join("session.jsonl")).unwrap();
+    assert_snapshot!(drawn("claude-code", &lines), @"
+    0 < - d1 compaction: They counted on.
+    1 < 0 a2 prompt: Five? answered
+    2 < 1 s2 compaction: They counted to six.
+    3 < 2 a3 prompt: Seven? answered Main
+    ");
+}
+
+#[test]
 fn the_summary_of_a_compaction_in_a_turn_does_not_answer_it() {
     let folder = support::corpus().join("codex/compaction-in-a-turn");
     let lines = std::fs::read_to_string(folder.join("rollout.jsonl")).unwrap();

@@ -64,7 +64,9 @@ pub(super) struct Line<'a> {
 impl<'a> Line<'a> {
     pub(super) fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
         let class = self.record_class();
-        let parent = self.parent_uuid.clone().some().or_else(|| self.logical_parent());
+        let parent = self.parent_uuid.clone().some();
+        let begins_anew = parent.is_none() && class.kind == Kind::Compaction;
+        let parent = parent.or_else(|| self.logical_parent());
         let (id, at, is_sidechain) = (self.uuid.clone().some(), self.timestamp.clone(), self.is_sidechain.0);
         let is_whole = class.emit(Link { id, at, is_sidechain, ..Link::new(text, class.kind) }, parent, emit);
         let is_dialogue = matches!(self.name.0.as_deref(), Some("user" | "assistant"));
@@ -74,12 +76,16 @@ impl<'a> Line<'a> {
         if self.is_state_only() {
             emit(Event::StateOnly);
         }
+        if begins_anew {
+            emit(Event::BeginsAnew);
+        }
         self.emit_title_and_head(emit);
         self.emit_keys_and_facts(class.kind, emit);
     }
 
     /// A compaction starts a tree of its own and names the record that it follows: the last one that it summarises, or
-    /// that it keeps. What it keeps stays in the conversation.
+    /// that it keeps. What it keeps stays in the conversation. A copy that `/branch` makes has only what is kept, and that
+    /// follows the summary.
     fn logical_parent(&self) -> Option<Cow<'a, str>> {
         let kept = self.compact_metadata.0.as_ref().map(|metadata| metadata.object("preservedSegment"));
         kept.and_then(|kept| kept.text("tailUuid")).or_else(|| self.logical_parent_uuid.clone().some())

@@ -235,19 +235,30 @@ impl Tree {
                 let entered = walk.iter().position(|node| *node == at).unwrap_or(0);
                 let mut cycle = walk[entered..].to_vec();
                 cycle.reverse();
-                self.nodes[cycle[0] as usize].parent = NONE;
-                let ids: Vec<String> = cycle.iter().take(8).map(|node| quoted(self.id_text(skeleton, *node))).collect();
-                let detail = match cycle.len() {
-                    1 => format!("record {} is its own parent; it is kept as a root", ids.join("")),
-                    many => format!("{many} records are their own ancestors ({}); each is kept once", ids.join(", ")),
-                };
-                // The last record of the cycle closed it.
-                let closing = cycle.iter().copied().max().unwrap_or(cycle[0]);
-                self.report(closing, IssueKind::Cycle, detail);
-                self.cycles.push(cycle);
+                self.break_cycle(skeleton, cycle);
             }
             walk.into_iter().for_each(|node| seen[node as usize] = Visit::Before);
         }
+    }
+
+    /// Makes a root of a record of a cycle: without a word of the one that a conversation begins anew with, whose parent only
+    /// says what came before it.
+    fn break_cycle(&mut self, skeleton: &Skeleton, cycle: Vec<NodeIx>) {
+        let begins_anew = |node: &NodeIx| self.entry(skeleton, *node).flags.has(Flags::ANEW);
+        if let Some(first) = cycle.iter().copied().filter(begins_anew).min() {
+            self.nodes[first as usize].parent = NONE;
+            return;
+        }
+        self.nodes[cycle[0] as usize].parent = NONE;
+        let ids: Vec<String> = cycle.iter().take(8).map(|node| quoted(self.id_text(skeleton, *node))).collect();
+        let detail = match cycle.len() {
+            1 => format!("record {} is its own parent; it is kept as a root", ids.join("")),
+            many => format!("{many} records are their own ancestors ({}); each is kept once", ids.join(", ")),
+        };
+        // The last record of the cycle closed it.
+        let closing = cycle.iter().copied().max().unwrap_or(cycle[0]);
+        self.report(closing, IssueKind::Cycle, detail);
+        self.cycles.push(cycle);
     }
 
     fn index_children(&mut self) {

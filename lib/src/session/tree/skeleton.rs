@@ -73,6 +73,8 @@ impl Flags {
     pub(crate) const TURN_START: Flags = Flags(2048);
     /// It is an answer that only a compaction asked for.
     pub(crate) const SUMMARY: Flags = Flags(4096);
+    /// A conversation begins anew with it: its parent counts only if it does not descend from it.
+    pub(crate) const ANEW: Flags = Flags(8192);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -288,6 +290,7 @@ impl Skeleton {
             Event::TurnStart => self.flag_last(Flags::TURN_START),
             Event::Reaction => self.flag_last(Flags::REACTION),
             Event::StateOnly => self.flag_last(Flags::STATE),
+            Event::BeginsAnew => self.flag_last(Flags::ANEW),
             Event::Peer(other) => {
                 if let Err(other) = self.facts.set_peer(other) {
                     let known = self.facts.with.as_deref().unwrap_or_default();

@@ -188,12 +188,14 @@ pub(in crate::view) struct TurnReader {
     denied: HashSet<String>,
     /// How calls ended after their results.
     late: HashMap<String, Outcome>,
+    /// What a compaction kept was said in an earlier turn, also where its record follows the summary.
+    kept: HashSet<String>,
 }
 
 impl TurnReader {
     /// Takes the next record of the turn.
     pub(in crate::view) fn add(&mut self, record: RecordRef<'_>, body: &Body) -> Result<()> {
-        if is_asked_for_by_compaction(record, body)? {
+        if self.kept.contains(&*record.id()) || is_asked_for_by_compaction(record, body)? {
             return Ok(());
         }
         match body {
@@ -213,10 +215,12 @@ impl TurnReader {
                 let is_stopped = content.display == Some(Display::Interrupted);
                 self.last = if is_stopped { Last::Interruption } else { Last::Failure };
             }
+            Body::Compaction(compaction) => {
+                self.kept.extend(compaction.preserved.iter().map(|record| record.as_str().to_owned()));
+            }
             Body::System(_)
             | Body::Snapshot(_)
             | Body::Title(_)
-            | Body::Compaction(_)
             | Body::Rewind(_)
             | Body::Restore(_)
             | Body::Header(_)
