@@ -280,6 +280,8 @@ pub struct Content {
     pub to_model: bool,
     /// Of context: it instructs the model, in the name of the developer or the system and not of the user.
     pub instructs: bool,
+    /// Of context: it is a part of the message beside it, and stands before that in what the agent sends.
+    pub is_attached: bool,
 }
 
 /// The answer to one tool call.

@@ -132,6 +132,45 @@ fn commands_and_interruptions_stay_what_they_are() {
     assert!(compared > 30, "only {compared}");
 }
 
+/// The files that a prompt mentions go along, in the order in which they are sent; people see what was typed.
+#[test]
+fn what_a_prompt_mentions_goes_along() {
+    let line = |kind: &str, id: &str, parent: &str, more: Value| {
+        let mut line = json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "userType": "external",
+            "timestamp": "2026-10-02T10:00:00Z"});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        line.to_string()
+    };
+    let said = |text: &str| json!({"message": {"role": "user", "content": text}});
+    let shown = json!([{"content": "<system-reminder>\nResult of calling the Read tool\n</system-reminder>"}]);
+    let after_a_command = [
+        line("user", "c1", "a2", said("<bash-input>ls</bash-input>")),
+        line("user", "u3", "c1", said("@brest.csv And now?")),
+        line("attachment", "f4", "u3", json!({"attachment": {"type": "file"}, "rendered": shown})),
+    ];
+    for (case, further) in
+        [("mentioned-picture", &[][..]), ("mentioned-file", &[]), ("mentioned-file", &after_a_command)]
+    {
+        let log = support::corpus().join("claude-code").join(case).join("session.jsonl");
+        let log = std::fs::read_to_string(log).unwrap();
+        let lines: Vec<&str> = log.lines().chain(further.iter().map(String::as_str)).collect();
+        let folder = folder();
+        let source = session("claude-code", folder.path(), &lines);
+        for to in TARGETS.into_iter().filter(|to| *to != "claude-code") {
+            let there = convert(&source, named(to), &folder.path().join(format!("{to}.jsonl"))).unwrap();
+            let converted = read(named(to), &there.path);
+            assert_eq!(difference(&items(&source), &items(&converted)), None, "{case} → {to}");
+            assert_eq!(typed(&converted), typed(&source), "{case} → {to}");
+        }
+    }
+}
+
+/// What people see of each prompt and command.
+fn typed(session: &Session) -> Vec<String> {
+    let turns = session.turns().unwrap();
+    (0..turns.len()).map(|turn| turns.row(turn).unwrap().text).collect()
+}
+
 /// How people see what is sent to the model and is not a prompt.
 fn local(session: &Session) -> Vec<Display> {
     let records = session.branch(session.head().unwrap()).records;

@@ -102,7 +102,7 @@ fn what_a_compaction_preserves_follows_its_summary() {
         );
         let with_context = History::with_context(&session, session.head().unwrap()).unwrap();
         let with_context = lines(&with_context, View::Text);
-        assert!(with_context.contains("\"User: Caveat.\"\n\"User: Today.\"\n\"User: Three.\""), "{with_context}");
+        assert!(with_context.contains("\"User: Today.\"\n\"User: Caveat.\"\n\"User: Three.\""), "{with_context}");
     }
 }
 
@@ -583,6 +583,43 @@ fn what_the_model_was_never_shown_is_no_context() {
     let session = of_agent("claude-code", log);
     let history = History::with_context(&session, session.head().unwrap()).unwrap();
     assert_eq!(lines(&history, View::Text), "\"User: Go.\"\n\"System: Today.\"\n\"Assistant: Gone.\"");
+}
+
+/// Claude Code sends what a prompt mentions before all that was said since the last answer.
+#[test]
+fn what_a_prompt_mentions_is_sent_before_it() {
+    let log = r#"{"type":"assistant","uuid":"a","parentUuid":null,"message":{"role":"assistant","content":[{"type":"text","text":"Done."}]}}
+{"type":"user","uuid":"c","parentUuid":"a","message":{"role":"user","content":"<command-name>/model</command-name>"}}
+{"type":"user","uuid":"u","parentUuid":"c","message":{"role":"user","content":"@a.txt @b.txt Go."}}
+{"type":"attachment","uuid":"e","parentUuid":"u","attachment":{"type":"environment"},"rendered":[{"content":"<system-reminder>Here.</system-reminder>"}],"renderedRole":"system"}
+{"type":"attachment","uuid":"f","parentUuid":"e","attachment":{"type":"file","filename":"/x/a.txt"},"rendered":[{"content":"<system-reminder>Called.</system-reminder>"},{"content":"<system-reminder>One.</system-reminder>"}]}
+{"type":"attachment","uuid":"g","parentUuid":"f","attachment":{"type":"file","filename":"/x/b.txt","content":{"type":"text","file":{"filePath":"/x/b.txt","content":"Two.\nThree.","numLines":2,"startLine":4}}}}
+{"type":"attachment","uuid":"d","parentUuid":"g","attachment":{"type":"date"},"rendered":[{"content":"<system-reminder>Today.</system-reminder>"}],"renderedRole":"user"}"#;
+    let session = of_agent("claude-code", log);
+    let told = |history: &History<'_>| -> Vec<String> {
+        let (items, _) = View::OpenAi.messages(history).unwrap();
+        let texts = |item: &serde_json::Value| match &item["content"] {
+            serde_json::Value::Array(pieces) => {
+                pieces.iter().map(|piece| piece["text"].as_str().unwrap().to_owned()).collect()
+            }
+            text => vec![text.as_str().unwrap().to_owned()],
+        };
+        let texts: Vec<String> = items.iter().flat_map(texts).collect();
+        texts
+            .iter()
+            .map(|text| text.replace("<system-reminder>", "").replace("</system-reminder>", "").trim().to_owned())
+            .collect()
+    };
+    let (called, read) = (
+        r#"Called the Read tool with the following input: {"file_path":"/x/b.txt"}"#,
+        "Result of calling the Read tool:\n4\tTwo.\n5\tThree.",
+    );
+    let (command, prompt) = ("<command-name>/model</command-name>", "@a.txt @b.txt Go.");
+    let head = session.head().unwrap();
+    let sent = told(&History::of(&session, head).unwrap());
+    assert_eq!(sent, ["Done.", "Called.", "One.", called, read, command, prompt]);
+    let sent = told(&History::with_context(&session, head).unwrap());
+    assert_eq!(sent, ["Done.", "Called.", "One.", called, read, "Today.", command, prompt, "Here."]);
 }
 
 #[test]

@@ -26,7 +26,10 @@ pub(super) fn parse(text: &str) -> Body {
             let content = content(&fields, &line);
             // The agent sends a picture that was mentioned again; it renders nothing for it.
             let is_picture = matches!(content.parts.as_slice(), [Part::File(_)]);
-            Body::Attachment(Content { to_model: line.is_meta.0 || line.was_queued() || is_picture, ..content })
+            let is_shown = is_picture || (line.shows_file() && content.parts.iter().any(is_in_reminder));
+            let to_model = line.is_meta.0 || line.was_queued() || is_shown;
+            let is_attached = line.is_attachment() && !line.was_queued() && !content.instructs;
+            Body::Attachment(Content { to_model, is_attached, ..content })
         }
         Kind::System => {
             let content = content(&fields, &line);
@@ -41,6 +44,11 @@ pub(super) fn parse(text: &str) -> Body {
         }
         kind => Body::from_content_or_json(kind, || content(&fields, &line), text),
     }
+}
+
+/// Whether a part is a text in the tags in which the agent shows the model something in the user's name.
+fn is_in_reminder(part: &Part) -> bool {
+    part.as_text().is_some_and(|text| text.trim_start().starts_with(local::REMINDER_TAG))
 }
 
 /// The kind of failure of a turn that a person stopped.
@@ -93,6 +101,9 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
     }
     if content.parts.is_empty() {
         content.parts.extend(part::mentioned_picture(&attachment));
+    }
+    if content.parts.is_empty() {
+        content.parts.extend(part::mentioned_text(&attachment).into_iter().flatten());
     }
     if content.display.is_none() {
         content.display = part::attachment_notice(&attachment).map(|text| Display::Notification { text });

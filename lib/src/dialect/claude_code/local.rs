@@ -17,6 +17,9 @@ use crate::model::record::Display;
 /// What the agent writes in the user's name when a person stops it.
 const INTERRUPTS: &[&str] = &["[Request interrupted by user]", "[Request interrupted by user for tool use]"];
 
+/// The tag around what the agent shows the model in the user's name.
+pub(super) const REMINDER_TAG: &str = "<system-reminder>";
+
 /// How people see a text that the agent wrote in the user's name; `None` for any other text.
 pub(in crate::dialect) fn display(text: &str) -> Option<Display> {
     let trimmed = text.trim();
@@ -68,10 +71,7 @@ pub(super) fn is_prompt(text: &str) -> bool {
 
 /// The text without the tags that mark context.
 pub(super) fn without_reminder_tags(text: &str) -> &str {
-    let inner = text
-        .trim()
-        .strip_prefix("<system-reminder>")
-        .and_then(|text| text.strip_suffix("</system-reminder>"));
+    let inner = text.trim().strip_prefix(REMINDER_TAG).and_then(|text| text.strip_suffix("</system-reminder>"));
     inner.map_or(text, str::trim)
 }
 

@@ -111,6 +111,21 @@ pub(super) fn mentioned_picture(attachment: &RawObject<'_>) -> Option<Part> {
     Some(Part::File(FilePart { media_type, url, filename, ..FilePart::default() }))
 }
 
+/// What the agent sends of a text file that a person mentioned, where the line has only the file, as in older versions.
+pub(super) fn mentioned_text(attachment: &RawObject<'_>) -> Option<[Part; 2]> {
+    let content = attachment.object("content");
+    if attachment.text("type").as_deref() != Some("file") || content.text("type").as_deref() != Some("text") {
+        return None;
+    }
+    let file = content.object("file");
+    let (path, text) = (file.string("filePath").or_else(|| attachment.string("filename"))?, file.string("content")?);
+    let first = file.count("startLine").unwrap_or(1);
+    let lines: String = (first..).zip(text.split('\n')).map(|(number, line)| format!("{number}\t{line}\n")).collect();
+    let called = format!("Called the Read tool with the following input: {}", json!({"file_path": path}));
+    let reminder = |text: String| Part::text(format!("<system-reminder>\n{text}\n</system-reminder>"));
+    Some([reminder(called), reminder(format!("Result of calling the Read tool:\n{}", lines.trim_end_matches('\n')))])
+}
+
 /// The image or document in a block.
 fn file(block: &RawObject<'_>) -> Option<FilePart> {
     let source = block.object("source");

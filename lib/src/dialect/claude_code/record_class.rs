@@ -40,6 +40,19 @@ const SIDE_TYPES: &[&str] = &[
 const NOTICES: &[&str] =
     &["away_summary", "informational", "local_command", "microcompact_boundary", "stop_hook_summary", "turn_duration"];
 
+/// Attachments with what the model was shown once of the project, which no start of the agent repeats: what a prompt mentions,
+/// and what a compaction shows again.
+const SHOWN: &[&str] = &[
+    "already_read_file",
+    "compact_file_reference",
+    "directory",
+    "edited_text_file",
+    "file",
+    "mcp_resource",
+    "pdf_reference",
+    "selected_lines_in_ide",
+];
+
 /// Who is the author, or what the mode is, of the end of a task in the background.
 const NOTIFICATION: &str = "task-notification";
 
@@ -84,10 +97,18 @@ impl<'a> Line<'a> {
         matches!(self.attachment_type(), Some(TODO | THINKING_MODE))
     }
 
+    /// Whether it shows the model a file, or a part of one.
+    pub(super) fn shows_file(&self) -> bool {
+        self.attachment_type().is_some_and(|name| SHOWN.contains(&name))
+    }
+
+    pub(super) fn is_attachment(&self) -> bool {
+        self.name.0.as_deref() == Some("attachment")
+    }
+
     /// The type of an attachment.
     fn attachment_type(&self) -> Option<&str> {
-        let is_attachment = self.name.0.as_deref() == Some("attachment");
-        self.attachment.0.as_ref().filter(|_| is_attachment)?.name.0.as_deref()
+        self.attachment.0.as_ref().filter(|_| self.is_attachment())?.name.0.as_deref()
     }
 
     /// Whether a person typed it while the model worked; the agent queues its own notices, too.

@@ -175,7 +175,7 @@ impl<'s> Replay<'s> {
 
     /// Replays one record, or one answer that the source wrote as several.
     fn replay_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
-        if self.sent.is_in_prompt(first) {
+        if self.sent.is_attached(first) {
             self.pass_over(group);
             return Ok(());
         }
@@ -203,6 +203,9 @@ impl<'s> Replay<'s> {
         self.host.turn_to(first, last);
         let on = self.set_parent(first, body.kind());
         self.make_calls(first, last, repairs.calls)?;
+        if let Some(attached) = self.sent.before(first)? {
+            self.write_before(first, last, Body::Attachment(attached))?;
+        }
         match body {
             Body::Header(_) => {
                 self.lose(first, LossKind::Dropped, Kind::Header);
@@ -281,8 +284,13 @@ impl<'s> Replay<'s> {
         if calls.is_empty() {
             return Ok(());
         }
+        self.write_before(first, last, Body::Assistant(Content { parts: calls, ..Content::default() }))
+    }
+
+    /// Writes a record that the source does not have there before one that it has.
+    fn write_before(&mut self, first: RecordRef<'s>, last: RecordRef<'s>, body: Body) -> Result<()> {
         self.host.add_to(first, first);
-        match self.recorder.record(Body::Assistant(Content { parts: calls, ..Content::default() })) {
+        match self.recorder.record(body) {
             Ok(_) => {}
             Err(error) => _ = refused(error)?,
         }

@@ -1,11 +1,11 @@
 //! What an agent's records mean to the model, where other formats cannot say it in the same records: what a compaction keeps,
-//! pictures beside a prompt, and failures in the model's place.
+//! files that a prompt mentions, and failures in the model's place.
 
 use hashbrown::{HashMap, HashSet};
 
 use crate::model::error::Result;
 use crate::model::message::{Part, ToolState};
-use crate::model::record::{Body, Compaction, Content, Kind, Outcome};
+use crate::model::record::{Body, Compaction, Content, Display, Kind, Outcome};
 use crate::session::RecordRef;
 use crate::view::history::{History, NO_RESULT, Turn, TurnItem, TurnOrigin};
 
@@ -15,9 +15,9 @@ const COMPACTIONS_WRITTEN_OUT: usize = 64;
 /// What the records of a replay mean to the model.
 #[derive(Default)]
 pub(super) struct Sent<'s> {
-    /// The pictures of each prompt, by its order, and the orders of their records.
-    pictures: HashMap<usize, Vec<RecordRef<'s>>>,
-    are_pictures: HashSet<usize>,
+    /// The attachments that are sent before a record, by its order: the first that was said since the last answer.
+    attached: HashMap<usize, Vec<RecordRef<'s>>>,
+    are_attached: HashSet<usize>,
     /// The compactions that are written out.
     compactions: HashSet<usize>,
 }
@@ -27,36 +27,53 @@ impl<'s> Sent<'s> {
         let compactions = records.iter().rev().filter(|record| record.kind() == Kind::Compaction);
         let compactions = compactions.take(COMPACTIONS_WRITTEN_OUT).map(|record| record.order()).collect();
         let mut sent = Sent { compactions, ..Sent::default() };
-        sent.find_pictures(records)?;
+        sent.find_attached(records)?;
         Ok(sent)
     }
 
-    /// A picture that a person mentioned follows the prompt, perhaps after context that is not sent, and is sent in it.
-    fn find_pictures(&mut self, records: &[RecordRef<'s>]) -> Result<()> {
-        let mut prompts: HashMap<usize, usize> = HashMap::new();
-        for record in records {
-            if record.kind() == Kind::User {
-                prompts.insert(record.order(), record.order());
-            }
-            let prompt = record.parent().and_then(|parent| prompts.get(&parent.order()).copied());
-            let (Kind::Attachment, Some(prompt)) = (record.kind(), prompt) else { continue };
-            let Body::Attachment(content) = record.body()? else { continue };
-            let is_picture =
-                !content.parts.is_empty() && content.parts.iter().all(|part| matches!(part, Part::File(_)));
-            if content.to_model && is_picture && content.results.is_empty() {
-                self.pictures.entry(prompt).or_default().push(*record);
-                self.are_pictures.insert(record.order());
-            }
-            if !content.to_model || is_picture {
-                prompts.insert(record.order(), prompt);
-            }
+    /// What a prompt mentions follows it, and is sent before all that was said since the last answer.
+    fn find_attached(&mut self, records: &[RecordRef<'s>]) -> Result<()> {
+        let mut firsts: HashMap<usize, usize> = HashMap::new();
+        for record in records.iter().filter(|record| !record.is_side()) {
+            let first = record.parent().and_then(|parent| firsts.get(&parent.order()).copied());
+            let first = match record.kind() {
+                Kind::Assistant | Kind::ToolResult | Kind::Compaction => continue,
+                Kind::User => first.or(Some(record.order())),
+                Kind::Attachment | Kind::System => {
+                    let body = record.body()?;
+                    let sent = body.content().filter(|content| content.to_model);
+                    let is_attached = sent.is_some_and(|content| content.is_attached && content.results.is_empty());
+                    if let Some(first) = first.filter(|_| is_attached) {
+                        self.attached.entry(first).or_default().push(*record);
+                        self.are_attached.insert(record.order());
+                    }
+                    first.or(sent.map(|_| record.order()))
+                }
+                _ => first,
+            };
+            firsts.extend(first.map(|first| (record.order(), first)));
         }
         Ok(())
     }
 
-    /// Whether a record is a picture that its prompt contains now.
-    pub(super) fn is_in_prompt(&self, record: RecordRef<'_>) -> bool {
-        self.are_pictures.contains(&record.order())
+    /// Whether a record is an attachment that is written elsewhere.
+    pub(super) fn is_attached(&self, record: RecordRef<'_>) -> bool {
+        self.are_attached.contains(&record.order())
+    }
+
+    /// What is written in a record of its own before a record that is no prompt.
+    pub(super) fn before(&self, record: RecordRef<'_>) -> Result<Option<Content>> {
+        let parts = self.attached_parts(record)?;
+        let is_apart = record.kind() != Kind::User && !parts.is_empty();
+        Ok(is_apart.then(|| Content { parts, to_model: true, ..Content::default() }))
+    }
+
+    fn attached_parts(&self, record: RecordRef<'_>) -> Result<Vec<Part>> {
+        let mut parts = Vec::new();
+        for attached in self.attached.get(&record.order()).into_iter().flatten() {
+            parts.extend(attached.body()?.content_mut().into_iter().flat_map(|of| std::mem::take(&mut of.parts)));
+        }
+        Ok(parts)
     }
 
     /// Says in one body what the model sees of some records.
@@ -66,13 +83,11 @@ impl<'s> Sent<'s> {
             // The agent reports a failure in the model's place: another one would send it as an answer.
             Body::Assistant(content) if first.is_failure() && content.model.is_none() => Body::System(content),
             Body::User(mut content) => {
-                let files = content.parts.iter().take_while(|part| matches!(part, Part::File(_))).count();
-                let mut pictures = Vec::new();
-                for picture in self.pictures.get(&first.order()).into_iter().flatten() {
-                    pictures
-                        .extend(picture.body()?.content_mut().into_iter().flat_map(|of| std::mem::take(&mut of.parts)));
+                let mentioned = self.attached_parts(*first)?;
+                if content.display.is_none() && mentioned.iter().any(|part| part.as_text().is_some()) {
+                    content.display = Some(Display::Typed { text: content.text() });
                 }
-                content.parts.splice(files..files, pictures);
+                content.parts.splice(0..0, mentioned);
                 Body::User(content)
             }
             Body::Compaction(compaction) if self.compactions.contains(&first.order()) => {

@@ -16,9 +16,15 @@ pub(super) struct TurnDraft<'s> {
     pub(super) group: Option<u64>,
     /// By the call's position among the items. Most turns have one or none, so that a map for each would cost too much.
     pub(super) results: Vec<Option<Box<(RecordRef<'s>, ToolResult)>>>,
+    /// How many of its first items are of attachments.
+    pub(super) attached: usize,
 }
 
 impl<'s> TurnDraft<'s> {
+    pub(super) fn new(turn: Turn<'s>) -> TurnDraft<'s> {
+        TurnDraft { turn, group: None, results: Vec::new(), attached: 0 }
+    }
+
     /// The results of its calls, in the order of the calls or in the agent's own; a call without one gets a failed one.
     pub(super) fn close(&mut self, notes: &mut Vec<Note>) -> Option<Turn<'s>> {
         let last = self.turn.records.last().copied();

@@ -93,18 +93,17 @@ impl<'s> TurnDrafts<'s> {
             }
             Body::Attachment(mut content) => {
                 self.results(record, std::mem::take(&mut content.results));
-                // A picture that a person mentioned is sent before the prompt.
-                if content.to_model && self.before_prompt(record, &content.parts) {
-                    return;
-                }
                 match (content.to_model, self.context) {
+                    (true, _) if content.is_attached => self.attach(record, TurnOrigin::Injected, content.parts),
                     (true, _) => self.add_turn(record, Role::User, TurnOrigin::Injected, content),
                     (false, ContextPolicy::Include) => {
                         // The agent's own data about it was not sent to the model.
                         content.parts.retain(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
                         let role = if content.instructs { Role::System } else { Role::User };
-                        if !content.parts.is_empty() {
-                            self.add_turn(record, role, TurnOrigin::Context, content);
+                        match (content.parts.is_empty(), content.is_attached) {
+                            (true, _) => {}
+                            (false, true) => self.attach(record, TurnOrigin::Context, content.parts),
+                            (false, false) => self.add_turn(record, role, TurnOrigin::Context, content),
                         }
                     }
                     (false, ContextPolicy::Omit) => {}
@@ -136,15 +135,27 @@ impl<'s> TurnDrafts<'s> {
         }
     }
 
-    /// Puts pictures before the text of the prompt that they follow; false if there is none, or if they are something else.
-    fn before_prompt(&mut self, record: RecordRef<'s>, parts: &[Part]) -> bool {
-        let are_files = !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::File(_)));
-        let last = self.drafts.last_mut().filter(|draft| are_files && draft.turn.origin == TurnOrigin::Prompt);
-        let Some(TurnDraft { turn, .. }) = last else { return false };
-        let files = turn.items.iter().take_while(|item| matches!(item, TurnItem::Part(Part::File(_)))).count();
-        turn.items.splice(files..files, parts.iter().cloned().map(TurnItem::Part));
+    /// Puts an attachment before all that was said since the last answer and its results, after earlier attachments: in the
+    /// prompt, if nothing else stands there.
+    ///
+    /// ```text
+    /// records   answer  command  prompt  attachment      prompt  attachment
+    /// sent      answer  attachment  command  prompt      [attachment  prompt]
+    /// ```
+    fn attach(&mut self, record: RecordRef<'s>, origin: TurnOrigin, parts: Vec<Part>) {
+        let start = self.drafts.iter().rposition(|draft| draft.turn.role == Role::Assistant).map_or(0, |at| at + 1);
+        let can_hold = |draft: &TurnDraft<'_>| draft.attached > 0 || draft.turn.origin == TurnOrigin::Prompt;
+        if !self.drafts.get(start).is_some_and(can_hold) {
+            self.answer = None;
+            self.in_items = false;
+            self.drafts.insert(start, TurnDraft::new(Turn::new(Role::User, origin)));
+        }
+        let TurnDraft { turn, attached, .. } = &mut self.drafts[start];
+        let parts = parts.into_iter().filter(|part| !is_empty(part)).map(TurnItem::Part);
+        let before = turn.items.len();
+        turn.items.splice(*attached..*attached, parts);
+        *attached += turn.items.len() - before;
         turn.records.push(record);
-        true
     }
 
     /// Adds a turn that is not the model's.
@@ -166,7 +177,7 @@ impl<'s> TurnDrafts<'s> {
         if turn.items.is_empty() {
             self.notes.push(Note::new(record, "it is empty; it is not sent"));
         } else {
-            self.push(TurnDraft { turn, group: None, results: Vec::new() });
+            self.push(TurnDraft::new(turn));
         }
     }
 
@@ -231,7 +242,7 @@ impl<'s> TurnDrafts<'s> {
 
     fn begin_answer(&mut self, record: RecordRef<'s>, group: Option<u64>) -> usize {
         let turn = Turn { records: vec![record], ..Turn::new(Role::Assistant, TurnOrigin::Answer) };
-        self.push(TurnDraft { turn, group, results: Vec::new() });
+        self.push(TurnDraft { group, ..TurnDraft::new(turn) });
         let at = self.drafts.len() - 1;
         self.answer = Some(at);
         at
