@@ -34,6 +34,44 @@ fn has_in_order(shown: &str, expected: &[&str]) {
     }
 }
 
+/// A page counts what `list` counts; a command is on the page of the message that it follows, with its output.
+#[test]
+fn the_last_messages_are_counted_without_local_commands() {
+    let line = |id: &str, parent: &str, kind: &str, text: &str| {
+        let content = if kind == "user" { text.into() } else { serde_json::json!([{"type": "text", "text": text}]) };
+        let message = serde_json::json!({"role": kind, "content": content});
+        let line = serde_json::json!({"type": kind, "uuid": id, "parentUuid": parent, "sessionId": "s", "userType": "external",
+            "timestamp": "2026-11-15T10:00:00Z", "message": message});
+        format!("{line}\n")
+    };
+    let log = [
+        line("c0", "", "user", "<command-name>/model</command-name>"),
+        line("u1", "c0", "user", "One?"),
+        line("a1", "u1", "assistant", "First."),
+        line("c1", "a1", "user", "<bash-input>ls</bash-input>"),
+        line("o1", "c1", "user", "<bash-stdout>tides.csv</bash-stdout><bash-stderr></bash-stderr>"),
+        line("u2", "o1", "user", "Two?"),
+        line("a2", "u2", "assistant", "Second."),
+        line("c2", "a2", "user", "<command-name>/rename</command-name><command-args>Tides</command-args>"),
+        line("o2", "c2", "user", "<local-command-stdout>Renamed.</local-command-stdout>"),
+    ];
+    let env = TestEnv::new();
+    let file = env.work().join("s.jsonl");
+    std::fs::write(&file, log.concat()).unwrap();
+    let all = ["/model", "One?", "First.", "! ls", "tides.csv", "Two?", "Second.", "/rename Tides", "Renamed."];
+    for (last, shown) in [("0", 9..9), ("1", 6..9), ("2", 5..9), ("3", 2..9), ("4", 1..9), ("5", 0..9)] {
+        let out = env.run(&["show", file.to_str().unwrap(), "--last", last]).out;
+        let (_, out) = out.split_once("\n\n").unwrap();
+        for (at, text) in all.iter().enumerate() {
+            assert_eq!(out.contains(text), shown.contains(&at), "--last {last}: {text} in\n{out}");
+        }
+        has_in_order(out, &all[shown]);
+    }
+    let before = env.run(&["show", file.to_str().unwrap(), "--last", "1", "--before", "u2"]).out;
+    has_in_order(&before, &["First.", "! ls", "tides.csv"]);
+    assert!(!before.contains("Two?") && before.matches("One?").count() == 1, "the title has it: {before}");
+}
+
 #[test]
 fn what_claude_code_shows_is_shown() {
     has_in_order(

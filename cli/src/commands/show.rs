@@ -37,7 +37,8 @@ pub(crate) struct ShowArgs {
     /// Show the branch that ends in this record
     #[arg(long, value_name = "RECORD")]
     head: Option<String>,
-    /// Show only the last N messages, without reading all of a large file; 0 shows only the header
+    /// Show only the last N messages and what a person did after each, without reading all of a large file; 0 shows only the
+    /// header
     #[arg(long, value_name = "N")]
     last: Option<usize>,
     /// Show the 20 messages before this record, or N with --last N
@@ -226,7 +227,7 @@ fn range(
             })?
         }
     };
-    Ok(if paged { end.saturating_sub(page.messages)..end } else { 0..end })
+    Ok(if paged { conversation.page_start(end, page.messages).unwrap_or(0)..end } else { 0..end })
 }
 
 fn no_records(session: &Session, ctx: &mut Ctx) -> Result<ExitCode, Failure> {

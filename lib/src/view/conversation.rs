@@ -70,11 +70,21 @@ impl<'b, 's> Conversation<'b, 's> {
 
     /// How many messages a person or a model wrote: the agent's own notices and errors, and local commands do not count.
     pub fn message_count(&self) -> usize {
+        self.groups.iter().filter(|group| self.counts(group)).count()
+    }
+
+    /// Where a page of so many of these messages begins that ends before the message at `end`; `None` if there are not so many.
+    ///
+    /// What does not count is on the page of the message that it follows.
+    pub fn page_start(&self, end: usize, messages: usize) -> Option<usize> {
+        let mut counted = (0..end).rev().filter(|at| self.counts(&self.groups[*at]));
+        if messages == 0 { Some(end) } else { counted.nth(messages - 1) }
+    }
+
+    fn counts(&self, group: &Group) -> bool {
         let records = &self.branch.records;
-        let is_error = |group: &Group| group.records.iter().all(|at| records[*at].is_failure());
-        let counts =
-            |group: &&Group| records[group.first].is_message() || (group.role != Role::System && !is_error(group));
-        self.groups.iter().filter(counts).count()
+        let is_error = || group.records.iter().all(|at| records[*at].is_failure());
+        records[group.first].is_message() || (group.role != Role::System && !is_error())
     }
 
     /// Whether there are no messages.

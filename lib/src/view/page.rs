@@ -13,7 +13,7 @@ const TAIL_WINDOW_GROWTH: u64 = 4;
 /// A page of a session, counted from its end.
 #[derive(Debug, Clone, Copy)]
 pub struct Page<'a> {
-    /// How many messages.
+    /// How many messages; what a person did beside the conversation does not count.
     pub messages: usize,
     /// The record that the page ends before.
     pub before: Option<&'a str>,
@@ -50,7 +50,7 @@ impl Session {
                 branch.records.iter().find(|record| record.id() == id).and_then(|at| conversation.position(*at))
             }
         };
-        let Some(first) = end.and_then(|end| end.checked_sub(page.messages)) else { return false };
+        let Some(first) = end.and_then(|end| conversation.page_start(end, page.messages)) else { return false };
         let begins_here = branch.records.first().is_some_and(|root| root.is_root());
         // The first message here may begin before the window, and with it the count of a long turn's messages.
         let sure = begins_here || (1..=first).any(|at| !conversation.continues(at));

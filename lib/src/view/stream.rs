@@ -187,7 +187,7 @@ impl Follower {
         let known = ids.iter().position(|id| self.hidden.contains(id) || sent.contains(id.as_str()));
         let before = match (self.begin, known) {
             (Begin::Everything, _) => 0,
-            (Begin::Last(count), _) if !self.has_begun => ids.len().saturating_sub(count),
+            (Begin::Last(count), _) if !self.has_begun => conversation.page_start(ids.len(), count).unwrap_or(0),
             (Begin::At(offset), _) if !self.has_begun => {
                 let is_new = |at: &usize| conversation.records(*at).any(|record| record.ends_after(offset));
                 let first = (0..ids.len()).find(is_new).unwrap_or(ids.len());
