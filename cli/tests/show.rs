@@ -176,6 +176,60 @@ fn what_qwen_code_shows_is_shown() {
     assert!(!compress.contains("▌ system"), "a message without content has no header:\n{compress}");
 }
 
+/// A divider stands below the command that asked for it, and a mention belongs to the prompt that was typed with it.
+#[test]
+fn qwen_code_compacts_twice_and_rewinds_to_before_a_mention() {
+    let line = |id: &str, parent: &str, kind: &str, more: serde_json::Value| {
+        let mut line = serde_json::json!({"uuid": id, "parentUuid": parent, "sessionId": "s", "cwd": "/w", "type": kind,
+            "timestamp": "2026-11-15T10:00:00Z"});
+        line.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        format!("{line}\n")
+    };
+    let said = |id: &str, parent: &str, kind: &str, text: &str| {
+        let role = if kind == "user" { "user" } else { "model" };
+        line(id, parent, kind, serde_json::json!({"message": {"role": role, "parts": [{"text": text}]}}))
+    };
+    let noted = |id: &str, parent: &str, subtype: &str, payload: serde_json::Value| {
+        line(id, parent, "system", serde_json::json!({"subtype": subtype, "systemPayload": payload}))
+    };
+    let compressed = |id: &str, parent: &str, tokens: u64| {
+        let info = serde_json::json!({"originalTokenCount": tokens, "newTokenCount": 9, "compressionStatus": 1});
+        let history = [serde_json::json!({"role": "user", "parts": [{"text": "Summary."}]})];
+        noted(id, parent, "chat_compression", serde_json::json!({"info": info, "compressedHistory": history}))
+    };
+    let command = |id: &str, parent: &str, phase: &str| {
+        noted(id, parent, "slash_command", serde_json::json!({"phase": phase, "rawCommand": "/compress"}))
+    };
+    let log = [
+        said("u1", "", "user", "One?"),
+        said("a1", "u1", "assistant", "First."),
+        noted("m1", "a1", "at_command", serde_json::json!({"filesRead": ["a.txt"], "userText": "@a.txt Two?"})),
+        said("u2", "m1", "user", "@a.txt Two?"),
+        said("a2", "u2", "assistant", "Second."),
+        noted("w1", "m1", "rewind", serde_json::json!({"truncatedCount": 2})),
+        said("u3", "w1", "user", "Three?"),
+        said("a3", "u3", "assistant", "Third."),
+        compressed("k1", "a3", 801),
+        command("c1", "k1", "invocation"),
+        command("c2", "c1", "result"),
+        compressed("k2", "c2", 702),
+        command("c3", "k2", "invocation"),
+        command("c4", "c3", "result"),
+        said("u4", "c4", "user", "Four?"),
+    ];
+    let env = TestEnv::new();
+    let file = env.work().join("s.jsonl");
+    std::fs::write(&file, log.concat()).unwrap();
+    let shown = env.run(&["show", file.to_str().unwrap()]).out;
+    has_in_order(
+        &shown,
+        &["First.", "rewound to a1", "Three?", "/compress", "801 → 9", "/compress", "702 → 9", "Four?"],
+    );
+    assert_eq!((shown.matches("compacted").count(), shown.matches("Read a.txt").count()), (2, 0), "{shown}");
+    let before = env.run(&["show", file.to_str().unwrap(), "--head", "a2"]).out;
+    has_in_order(&before, &["@a.txt Two?", "Read a.txt", "Second."]);
+}
+
 #[test]
 fn the_last_words_of_a_sub_agent_are_folded_into_its_call() {
     let env = TestEnv::new();

@@ -96,15 +96,13 @@ impl<'a> Renderer<'a> {
         let display = message.display();
         self.cwd = message.noted("cwd").map(str::to_owned);
         let between = message.parts.iter().take_while(|part| dividers::is_before_message(part)).count();
-        let mut out: String =
-            message.parts[..between].iter().map(|part| self.part(part, message.role) + "\n").collect();
+        let is_moved = |part: &Part| matches!(part, Part::Data(data) if around.moved.iter().any(|moved| data.data["record"] == **moved));
+        let before = message.parts[..between].iter().filter(|part| !is_moved(part));
+        let mut out: String = before.map(|part| self.part(part, message.role) + "\n").collect();
         let mut body = display.as_ref().map(|display| self.display(display)).unwrap_or_default();
         let (mut after_tool, texts) = (false, Texts::of(message));
         for (at, part) in message.parts.iter().enumerate().skip(between) {
-            let text = match part {
-                Part::Data(data) if around.moved.iter().any(|moved| data.data["record"] == **moved) => String::new(),
-                _ => self.part_of(message, at, &texts),
-            };
+            let text = if is_moved(part) { String::new() } else { self.part_of(message, at, &texts) };
             if text.is_empty() {
                 continue;
             }

@@ -81,7 +81,12 @@ impl MessageBuilder {
             Body::ToolResult(content) => self.results(record, content),
             Body::Compaction(compaction) => self.compact(record, compaction),
             Body::Rewind(rewind) => {
-                let to = record.parent().map(|parent| parent.id());
+                // People see no id of what is only beside a message.
+                let is_seen = |record: &RecordRef<'_>| {
+                    !record.kind().is_about_session() && record.kind() != Kind::Attachment && !record.is_side()
+                };
+                let to = std::iter::successors(record.parent(), |record| record.parent()).find(is_seen);
+                let to = to.map(|to| to.id());
                 self.parts.push(divider::rewind(&record.id(), &rewind, to.as_deref()));
             }
             Body::Restore(restore) => {

@@ -89,8 +89,9 @@ impl Surroundings {
                     }
                 };
                 let place = if compaction.preserved.is_empty() {
-                    // Qwen Code notes the command that asked for it afterwards.
-                    (at + 1 < range.end && is_compress(conversation, at + 1)?).then_some(at + 2)
+                    // Qwen Code notes the command that asked for it afterwards: in the message that the divider begins, or in the next.
+                    let command = if conversation.first(at).order() > record.order() { at } else { at + 1 };
+                    (command < range.end && is_compress(conversation, command)?).then_some(command + 1)
                 } else {
                     let kept = (range.start..=at).rev().take_while(|at| is_kept(at)).last();
                     kept.filter(|first| *first > range.start && !compaction.preserved_first)
@@ -177,6 +178,10 @@ fn attached(
             if let Some(at) = at.filter(|_| !mentioned.is_empty()) {
                 attached.entry(at).or_default().extend(mentioned);
             }
+        }
+        if record.kind() == Kind::Rewind {
+            // It can lead to between a mention and its prompt: the prompt that follows now did not mention it.
+            waiting.clear();
         }
         if at.is_some() || record.kind() != Kind::Attachment {
             continue;
