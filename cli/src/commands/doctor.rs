@@ -245,9 +245,15 @@ fn print_file(
     ctx: &mut Ctx,
 ) -> Result<(), Failure> {
     let paint = ctx.paint();
-    let lines = plural(examined.lines, "line");
-    let about = format!("{} · {lines} · {}", examined.dialect, plural(examined.records as u64, "record"));
+    let size = match examined.other_paths.len() as u64 {
+        0 => plural(examined.lines, "line"),
+        others => plural(others + 1, "file"),
+    };
+    let about = format!("{} · {size} · {}", examined.dialect, plural(examined.records as u64, "record"));
     ctx.line(&format!("{}  {}", paint.bold(&examined.path), paint.dim(&about)))?;
+    for other in &examined.other_paths {
+        ctx.line(&paint.bold(other))?;
+    }
     let shown = if args.full { issues.len() } else { ISSUES_SHOWN };
     for issue in issues.iter().take(shown) {
         let brush = if issue.severity == Severity::Error { Paint::red } else { Paint::yellow };

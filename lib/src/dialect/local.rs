@@ -53,6 +53,37 @@ fn display(text: &str) -> Option<Display> {
     claude_code::local::display(text).or_else(|| codex::local::display_of_text(text.trim()))
 }
 
+/// Whether a whole text has the tags of some agent.
+pub(crate) fn is_tagged(text: &str) -> bool {
+    display(text.trim()).is_some()
+}
+
+/// The tags in which agents write what a person did.
+const TAGS: &[&str] = &[
+    "bash-input",
+    "bash-stderr",
+    "bash-stdout",
+    "command-args",
+    "command-message",
+    "command-name",
+    "local-command-stderr",
+    "local-command-stdout",
+    "task-notification",
+    "user_shell_command",
+];
+
+/// A text without the agents' own tags around parts of it.
+pub(crate) fn without_tags(text: &str) -> String {
+    let mut text = text.to_owned();
+    for tag in TAGS {
+        let (begin, end) = (format!("<{tag}>"), format!("</{tag}>"));
+        if text.contains(&begin) && text.contains(&end) {
+            text = text.replace(&begin, " ").replace(&end, " ");
+        }
+    }
+    text
+}
+
 /// What a person typed of a prompt, as we wrote it beside what the model gets, or as its tags tell.
 pub(super) fn typed(message: &RawObject<'_>, content: &Content) -> Option<Display> {
     let written = message.string(TYPED_FIELD).map(|text| Display::Typed { text });

@@ -19,7 +19,7 @@ pub(crate) mod profile;
 pub(crate) mod writer;
 pub(crate) mod file_backups;
 pub(crate) mod line_builder;
-mod local;
+pub(crate) mod local;
 mod printed;
 pub(crate) mod record_class;
 pub(crate) mod resolved_turn;

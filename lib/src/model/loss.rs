@@ -80,6 +80,7 @@ lost! {
     Instruction, "instruction", "an instruction to the model, in a record of its own";
     Sidechain, "sidechain", "a record of work beside the conversation";
     OtherBranch, "other branch", "a record of a branch that is not the converted one";
+    OtherTitle, "other title", "a title that the session does not have any more";
     EmptyMessage, "empty message", "a message without text";
     Steering, "steering message", "a prompt that was sent while the model was working";
 

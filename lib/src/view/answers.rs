@@ -261,6 +261,9 @@ pub struct ResultRow {
 pub struct Examination {
     /// Its first file.
     pub path: String,
+    /// Its other files, the oldest first, if the agent continued it in further files.
+    #[serde(rename = "otherPaths", default, skip_serializing_if = "Vec::is_empty")]
+    pub other_paths: Vec<String>,
     /// The dialect that it was read as.
     pub dialect: String,
     /// Lines of the first file.

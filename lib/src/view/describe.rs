@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use hashbrown::HashSet;
 
+use crate::dialect;
 use crate::model::error::Result;
 use crate::model::lenient::to_text;
 use crate::model::message::{Part, ToolPart};
@@ -190,6 +191,7 @@ impl Session {
         Examination {
             // A session of a database is named as people type it.
             path: self.source.key.as_ref().map_or_else(|| path.to_string(), |key| format!("{path}#{key}")),
+            other_paths: self.source.earlier.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
             dialect: self.dialect().name().to_owned(),
             lines: self.line_count(),
             records: self.records().len(),
@@ -209,7 +211,9 @@ impl Session {
             let body = prompt.body()?;
             let text = text_of(&body);
             file = file.or_else(|| first_file(&body));
-            let (is_wrapped, text) = (is_wrapped(&text), shorten(&text, PREVIEW_CHARS));
+            // A prompt in the tags of a command is what a person typed: else it would be that command.
+            let is_wrapped = is_wrapped(&text) && !dialect::local::is_tagged(&text);
+            let text = shorten(&dialect::local::without_tags(&text), PREVIEW_CHARS);
             if !text.is_empty() && !is_wrapped {
                 return Ok(Some(text));
             }

@@ -23,7 +23,7 @@ use crate::disk::append::{Appender, Warning};
 use crate::disk::sidecar;
 use crate::model::error::{Error, Result};
 use crate::model::project;
-use crate::model::record::{RecordId, SessionId};
+use crate::model::record::{RecordId, SessionId, Title};
 use crate::session::read::sanitize;
 use crate::session::read::source::Source;
 use crate::session::{Branch, RecordRef, Session, State};
@@ -55,7 +55,7 @@ pub struct Forked {
     pub path: PathBuf,
     /// Its last record.
     pub head: RecordId,
-    /// How many records it has.
+    /// How many records its file has, those beside the conversation included.
     pub records: usize,
     /// How many gaps on the branch were closed.
     pub closed_gaps: usize,
@@ -95,14 +95,25 @@ impl Store {
             let copy = self.check_copy(staged.file(), &head, records)?;
             let backups = Backups::copy(&*self.disk, session, &copy, &path)?;
             staged.publish().inspect_err(|_| backups.clean_up())?;
-            Ok((head, records))
+            Ok((head, copy))
         })();
-        let (head, records) = published.inspect_err(|_: &Error| staged.clean_up())?;
+        let (head, copy) = published.inspect_err(|_: &Error| staged.clean_up())?;
+        let records = copy.records().len() + usize::from(self.keep_index_title(session, &copy, &path));
         // The fork exists, even if its sidecar cannot be written.
         let described = self.describe(session, &id, &path, &project);
         let warnings = described.unwrap_or_else(|_| vec![Warning::NoSidecar]);
         let closed_gaps = branch.gaps.len() + usize::from(!branch.cycle.is_empty());
         Ok(Forked { session: id, path, head, records, closed_gaps, warnings })
+    }
+
+    /// Writes a title that only an index of the agent has to the fork. Returns whether there is one; the fork exists, even if that fails.
+    fn keep_index_title(&self, session: &Session, copy: &Session, path: &Path) -> bool {
+        let title =
+            session.title().filter(|title| session.source.index_title.is_some() && copy.title() != Some(*title));
+        title.is_some_and(|title| {
+            let title = Title { text: session.shown(&title.text), source: title.source };
+            self.rename(&Source::file(self.dialect, path), title).is_ok()
+        })
     }
 
     fn check_fork(&self, session: &Session) -> Result<Adopt> {

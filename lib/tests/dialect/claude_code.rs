@@ -221,3 +221,23 @@ fn a_command_that_stands_for_a_prompt_is_shown_as_it_was_typed() {
 fn a_call_that_a_hook_forbids_is_denied() {
     assert_eq!(parts(&case("denied-by-a-hook"), 1)[1]["state"], "output-denied");
 }
+
+/// A title is what a person asked first, without the tags around it.
+#[test]
+fn typed_tags_are_no_title() {
+    let prompt = |id: &str, parent: Option<&str>, text: &str| {
+        let line = serde_json::json!({"type": "user", "uuid": id, "parentUuid": parent, "sessionId": "s", "userType": "external",
+            "origin": {"kind": "human"}, "promptSource": "typed", "timestamp": "2026-10-02T09:00:00Z",
+            "message": {"role": "user", "content": text}});
+        format!("{line}\n")
+    };
+    let title = |lines: &[String]| {
+        let session = Session::from_bytes(&ClaudeCode, lines.concat().into_bytes(), &crate::support::reading());
+        session.row().unwrap().title
+    };
+    let shell = prompt("u1", None, "<bash-input>rm -rf /</bash-input>");
+    let command = prompt("u2", Some("u1"), "<command-name>/clear</command-name> what is that?");
+    assert_eq!(title(&[shell, command.clone()]), "rm -rf /");
+    assert_eq!(title(&[command]), "/clear what is that?");
+    assert_eq!(title(&[prompt("u1", None, "How do I close a <div>?")]), "How do I close a <div>?");
+}

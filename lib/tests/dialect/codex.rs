@@ -1,17 +1,19 @@
 //! Codex: what the corpus's one line cannot say. Places, parts, usage, chains of forks, archives, damage.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
 use crate::support::{messages, reading};
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::{Body, Home, IssueKind, Kind, Part, ToolState, Usage};
+use scrollback::model::{Body, Home, Host, IssueKind, Kind, Part, ToolState, Usage};
 use scrollback::session::{ReadOptions, Session, Source, State, folder};
 use scrollback::view::Page;
 use scrollback::view::counting::{EventKind, SessionCounts};
 use scrollback::view::find::Places;
 use scrollback::view::listing::{self, Depth};
 use scrollback::view::texts::SearchTexts;
+use scrollback::write::{Fork, Store};
 use serde_json::{Value, json};
 
 fn codex() -> &'static dyn Dialect {
@@ -375,6 +377,16 @@ fn the_files_of_one_session_may_be_in_both_folders() {
         let session = Session::open(&sources[0], &reading()).unwrap();
         assert_eq!(session.title().map(|title| title.text.as_str()), Some("Tides"));
         assert_eq!((session.heads().len(), session.issues().len()), (3, 0), "{:?}", session.issues());
+        let examined = session.examine();
+        let named: BTreeSet<&String> = examined.other_paths.iter().chain([&examined.path]).collect();
+        assert_eq!((named.len(), examined.other_paths.len()), (3, 2), "every file of the thread is named once");
+        // A name that only the index has goes along with a fork, of which every record is counted.
+        let host = Host { cwd: "/gone".into(), ..Host::system("test 1").unwrap() };
+        let forked = Store::open(codex(), &store, host).unwrap().fork(&session, Fork { head: None, id: None }).unwrap();
+        let fork = Session::open(&Source::file(codex(), &forked.path), &reading()).unwrap();
+        assert_eq!(fork.title().map(|title| title.text.as_str()), Some("Tides"));
+        assert_eq!(fs::read_to_string(&forked.path).unwrap().lines().count(), forked.records);
+        fs::remove_file(&forked.path).unwrap();
     }
 }
 

@@ -77,6 +77,7 @@ impl Line<'_> {
             display: self.display.and_then(parsed),
             error: metadata.string("error_type"),
             instructs: self.instructs.0,
+            is_attached: self.is_attached.0,
             fragment: self.fragment.0.and_then(|fragment| fragment.count("part")),
             ..Content::default()
         };

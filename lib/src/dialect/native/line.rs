@@ -67,6 +67,7 @@ pub(super) struct Line<'a> {
     pub(super) reaction: Option<&'a RawValue>,
     pub(super) to_model: Option<&'a RawValue>,
     pub(super) instructs: Flag,
+    pub(super) is_attached: Flag,
     pub(super) tool_notes: List<RawObject<'a>>,
     pub(super) replacement: Option<&'a RawValue>,
     pub(super) preserves_between: Flag,

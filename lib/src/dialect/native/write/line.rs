@@ -86,6 +86,7 @@ impl<'d> LineWriter<'d> {
         let is_stated = matches!(kind, "system" | "error" | "attachment") && content.to_model != default_to_model;
         fields.put_some("toModel", is_stated.then_some(content.to_model));
         fields.put_some("instructs", content.instructs.then_some(true));
+        fields.put_some("isAttached", content.is_attached.then_some(true));
         let mut metadata = content.metadata.clone();
         metadata.put_some("error_type", content.error.as_deref());
         fields.put_some("metadata", Some(metadata).filter(|metadata| !metadata.is_empty()));

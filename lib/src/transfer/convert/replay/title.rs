@@ -2,7 +2,7 @@
 
 use super::Replay;
 use crate::model::error::Result;
-use crate::model::loss::LossKind;
+use crate::model::loss::{LossKind, Lost};
 use crate::model::record::{Body, Kind, Title};
 use crate::session::{RecordRef, Session};
 use crate::write::recorder::Entry;
@@ -41,7 +41,7 @@ impl<'s> Replay<'s> {
     /// Whether a title is to be written now. Only the current one is.
     pub(super) fn takes_title(&mut self, record: RecordRef<'s>, title: &Title) -> bool {
         if !self.title.is(&title.text) {
-            self.lose(record, LossKind::Dropped, Kind::Title);
+            self.lose(record, LossKind::Dropped, Lost::OtherTitle);
             return false;
         }
         let is_current = self.title.title.as_ref() == Some(title) && !self.title.is_written;
@@ -53,7 +53,7 @@ impl<'s> Replay<'s> {
     pub(super) fn leave_title(&mut self, record: RecordRef<'s>) -> Result<()> {
         match record.body()? {
             Body::Title(title) if self.title.is(&title.text) => {}
-            _ => self.lose(record, LossKind::Dropped, Kind::Title),
+            _ => self.lose(record, LossKind::Dropped, Lost::OtherTitle),
         }
         Ok(())
     }
