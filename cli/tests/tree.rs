@@ -55,6 +55,23 @@ fn another_answer_to_the_same_prompt_is_a_branch() {
 }
 
 #[test]
+fn a_beginning_that_was_left_is_a_branch_of_its_own() {
+    let env = TestEnv::new();
+    let again = line("user", "b1", None, "Another way?") + &line("assistant", "b2", Some("b1"), "Yes.");
+    env.session("s1", &(talk() + &again));
+    assert_snapshot!(run_at(&env, "80", &["tree", "s1"]).all(), @"
+    ╭─╮ another beginning
+    │ │ a1        What is two and two?                answered
+    │ ◌ a2        Sure?                               answered  ← earlier branch
+    ● b2        Another way?                          answered  ← here
+    [exit 0]
+    3 turns, 6 records; add --records to see each record.
+    ");
+    let records = run_at(&env, "80", &["tree", "s1", "--records"]).out;
+    assert!(records.starts_with("╭─╮ another beginning\n│ │ u1"), "{records}");
+}
+
+#[test]
 fn every_line_fits_into_the_width() {
     let env = TestEnv::new();
     let sessions = env.run(&["--demo", "list", "--json"]).json();

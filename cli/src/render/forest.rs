@@ -23,6 +23,9 @@ pub(crate) trait Way {
 
     /// Whether a branch ends there: then no child continues straight.
     fn ends(&self, node: usize) -> bool;
+
+    /// Whether the conversation begins with a root: nothing is missing before it, and it is no side conversation.
+    fn is_beginning(&self, root: usize) -> bool;
 }
 
 /// Where a line is drawn.
@@ -61,8 +64,22 @@ impl Forest {
         mut line: impl FnMut(Spot<'_>) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let roots = (0..self.parents.len()).filter(|node| self.parents[*node].is_none() && way.is_drawn(*node));
+        // A beginning that was left is beside the one that leads to the head, as if both continued one record.
+        let roots: Vec<usize> = roots.collect();
+        let leads = |root: &usize| way.is_beginning(*root) && way.leads_to_head(*root);
+        let is_beside = |root: &usize| way.is_beginning(*root) && !way.leads_to_head(*root);
+        let has_main = roots.iter().any(leads);
+        let (left, roots): (Vec<usize>, Vec<usize>) = roots.iter().partition(|root| has_main && is_beside(root));
+        let main = roots.iter().position(leads);
         // A node to draw, the lines to its left, and the line that leads to it.
-        let mut waiting: Vec<(usize, String, Option<String>)> = roots.map(|root| (root, String::new(), None)).collect();
+        let mut waiting: Vec<(usize, String, Option<String>)> = Vec::new();
+        let straight = |root: &usize| (*root, String::new(), None);
+        waiting.extend(roots[..main.unwrap_or(0)].iter().map(straight));
+        waiting.extend(left.into_iter().enumerate().map(|(at, root)| {
+            let corner = if at == 0 { "╭─╮" } else { "├─╮" };
+            (root, "│ ".to_owned(), Some(format!("{corner} another beginning")))
+        }));
+        waiting.extend(roots[main.unwrap_or(0)..].iter().map(straight));
         waiting.reverse();
         while let Some((node, left, fork)) = waiting.pop() {
             line(Spot { node, left: &left, fork })?;

@@ -122,6 +122,11 @@ impl Way for Outline<'_> {
     fn ends(&self, _: usize) -> bool {
         false
     }
+
+    fn is_beginning(&self, at: usize) -> bool {
+        let record = self.records[at];
+        record.parent().is_none() && record.missing_parent().is_none() && !record.is_sidechain() && !record.is_side()
+    }
 }
 
 /// The mark of a line: where a branch ends.

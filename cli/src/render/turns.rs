@@ -7,6 +7,8 @@
 //! ● 9caa35a0  Sure?                                      no answer  ← here
 //! ```
 //!
+//! A beginning that was left stands beside the one that leads to the end of the newest branch.
+//!
 //! The id is that of the turn's last record: the branch that ends there has the whole turn.
 
 use std::io::Write;
@@ -52,6 +54,10 @@ impl Way for Turns<'_> {
 
     fn ends(&self, turn: usize) -> bool {
         self.head(turn).is_some()
+    }
+
+    fn is_beginning(&self, turn: usize) -> bool {
+        Turns::is_beginning(self, turn)
     }
 }
 

@@ -143,6 +143,13 @@ impl<'s> Turns<'s> {
         self.groups[turn].parent.map(|parent| parent as usize)
     }
 
+    /// Whether the conversation begins with a turn: nothing came before it, and nothing is missing there.
+    pub fn is_beginning(&self, turn: usize) -> bool {
+        let first = self.session.at(self.groups[turn].first);
+        let mut lineage = std::iter::successors(Some(first), |record| record.parent());
+        self.parent(turn).is_none() && !first.is_sidechain() && lineage.all(|record| record.missing_parent().is_none())
+    }
+
     /// Whether a turn is on the default branch.
     pub fn is_on_branch(&self, turn: usize) -> bool {
         self.groups[turn].on_branch
