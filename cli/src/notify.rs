@@ -200,7 +200,7 @@ fn asks(call: &ToolPart) -> Option<Event> {
         (Ending::Waiting, _) => Some(Event::Waiting),
         (Ending::NoResult, ToolView::Plan { .. } | ToolView::Questions { .. }) => Some(Event::Waiting),
         (Ending::NoResult, _) => Some(Event::Open),
-        (Ending::Running | Ending::Ok | Ending::Failed | Ending::Denied, _) => None,
+        (Ending::Running | Ending::Ok | Ending::Failed | Ending::Denied | Ending::Interrupted, _) => None,
     }
 }
 

@@ -141,12 +141,13 @@ fn what_codex_shows_is_shown() {
         &show("codex/approve-deny", &[]),
         &[
             "✓ $ echo escalated > esc.txt; cat esc.txt · ok\n    escalated\n",
-            "✗ $ rm -f esc.txt",
-            "failed",
+            "⊘ $ rm -f esc.txt",
+            "denied",
             "aborted by user",
             "── interrupted",
         ],
     );
+    has_in_order(&show("codex/esc-tool", &[]), &["✗ $ echo suite-started", "· interrupted", "aborted by user"]);
     has_in_order(
         &show("codex/bang", &[]),
         &["! echo hello-from-bang", "hello-from-bang\n  oops\n", "! ls", "README.md\n"],

@@ -347,7 +347,7 @@ impl Doing {
         let is_waiting = match ending(call) {
             Ending::Waiting => true,
             Ending::Running | Ending::NoResult => false,
-            Ending::Ok | Ending::Failed | Ending::Denied => return None,
+            Ending::Ok | Ending::Failed | Ending::Denied | Ending::Interrupted => return None,
         };
         Some(Doing { is_waiting, call: tool::in_one_line(call) })
     }

@@ -16,7 +16,7 @@ const PLAN_LINES: usize = 60;
 pub(super) fn plan(call: &ToolPart, text: &str, how: &CallLook<'_>) -> String {
     let word = match ending(call) {
         Ending::Ok => "accepted",
-        Ending::Failed | Ending::Denied => "rejected",
+        Ending::Failed | Ending::Denied | Ending::Interrupted => "rejected",
         Ending::Running | Ending::Waiting | Ending::NoResult => word(call, how),
     };
     let rendered = markdown::render(text, &how.look.beside(INDENT.len()));
@@ -41,7 +41,7 @@ pub(super) fn plan(call: &ToolPart, text: &str, how: &CallLook<'_>) -> String {
 pub(super) fn questions(call: &ToolPart, questions: &[Question<'_>], how: &CallLook<'_>) -> String {
     let word = match ending(call) {
         Ending::Ok => "answered",
-        Ending::Failed | Ending::Denied => "not answered",
+        Ending::Failed | Ending::Denied | Ending::Interrupted => "not answered",
         Ending::Running | Ending::Waiting | Ending::NoResult => word(call, how),
     };
     let paint = how.paint();

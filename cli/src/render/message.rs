@@ -200,7 +200,9 @@ impl<'a> Renderer<'a> {
         let how = CallLook { look: self.look, full: self.detail.full, cwd: self.cwd.as_deref(), live: self.live };
         match ToolView::of(call) {
             // The list is what it was.
-            ToolView::Todos { .. } if matches!(tool_view::ending(call), Ending::Failed | Ending::Denied) => {
+            ToolView::Todos { .. }
+                if matches!(tool_view::ending(call), Ending::Failed | Ending::Denied | Ending::Interrupted) =>
+            {
                 tool::head(call, "", &[], &how) + &tool::failure(call, &how)
             }
             ToolView::Todos { items } => {

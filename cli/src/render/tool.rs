@@ -38,7 +38,7 @@ pub(crate) fn render(call: &ToolPart, view: &ToolView<'_>, how: &CallLook<'_>) -
         ToolView::Shell(run) => shell(call, run, how),
         ToolView::Change(changes) => {
             // What failed has changed nothing.
-            let has_failed = ending(call) == Ending::Failed;
+            let has_failed = matches!(ending(call), Ending::Failed | Ending::Interrupted);
             let counted = if has_failed { String::new() } else { change::counted(changes.files.iter()) };
             let title = head(call, &change::subject(changes, how), &[counted], how);
             let shown = if has_failed && !how.full { String::new() } else { change::lines(changes, how) };
@@ -74,11 +74,14 @@ fn shell(call: &ToolPart, run: &ShellRun<'_>, how: &CallLook<'_>) -> String {
     } else {
         out += &format!("{INDENT}{}\n", state.1);
     }
-    let style = |line: &str| if ended == Ending::Failed { paint.red(line) } else { paint.dim(line) };
+    let style = |line: &str| {
+        if matches!(ended, Ending::Failed | Ending::Interrupted) { paint.red(line) } else { paint.dim(line) }
+    };
     let (first, last) = OUTPUT_LINES;
     out += &fold::printed(&run.output, Fold::unless(how.full, first, last), &how.look, style);
     out += &change::while_running(&run.changes, how);
-    if ended == Ending::Denied { out + &failure(call, how) } else { out }
+    // The reason of a refusal may be all that it printed.
+    if ended == Ending::Denied && run.output.is_empty() { out + &failure(call, how) } else { out }
 }
 
 /// The most important arguments and the start of the result; with `--full` all of both.
@@ -217,7 +220,7 @@ fn state(call: &ToolPart, word: &str, facts: &[String], how: &CallLook<'_>) -> (
     let paint = how.paint();
     let painted = match ending(call) {
         Ending::Ok => paint.dim(&format!("· {word}")),
-        Ending::Failed | Ending::Denied => format!("{} {}", paint.dim("·"), paint.red(word)),
+        Ending::Failed | Ending::Denied | Ending::Interrupted => format!("{} {}", paint.dim("·"), paint.red(word)),
         Ending::Running | Ending::Waiting | Ending::NoResult => format!("{} {}", paint.dim("·"), paint.yellow(word)),
     };
     (format!("· {word}{facts}"), painted + &paint.dim(&facts))
@@ -255,7 +258,7 @@ impl CallLook<'_> {
         let paint = self.paint();
         match ending(call) {
             Ending::Ok => paint.green("✓"),
-            Ending::Failed => paint.red("✗"),
+            Ending::Failed | Ending::Interrupted => paint.red("✗"),
             Ending::Denied => paint.red("⊘"),
             Ending::Running | Ending::NoResult => paint.yellow("…"),
             Ending::Waiting => paint.yellow("?"),

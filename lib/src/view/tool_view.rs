@@ -102,6 +102,8 @@ named_enum! {
         Failed = "failed",
         /// A person or a rule did not allow it.
         Denied = "denied",
+        /// A person stopped it while it ran.
+        Interrupted = "interrupted",
         /// There is a result that another will replace.
         Running = "running",
         /// A person is asked whether it may run.
@@ -154,14 +156,37 @@ pub fn ending(call: &ToolPart) -> Ending {
         ToolState::OutputAvailable { preliminary: Some(true), .. } => Ending::Running,
         ToolState::OutputAvailable { .. } => Ending::Ok,
         ToolState::OutputError { error_text, .. } if is_refusal(error_text) => Ending::Denied,
+        ToolState::OutputError { error_text, .. } if is_stop(error_text) => {
+            if has_only_asked(call) {
+                Ending::Denied
+            } else {
+                Ending::Interrupted
+            }
+        }
         ToolState::OutputError { .. } => Ending::Failed,
         ToolState::OutputDenied { .. } => Ending::Denied,
     }
 }
 
+/// The first line of a failure that says something.
+fn first_words(error: &str) -> &str {
+    error.lines().find(|line| !line.starts_with("Wall time: ")).unwrap_or_default()
+}
+
+/// Whether a failure says that a person stopped the agent during the call, in the words of Codex or Qwen Code.
+fn is_stop(error: &str) -> bool {
+    ["aborted by user", "[Operation Cancelled]"].iter().any(|stop| first_words(error).starts_with(stop))
+}
+
+/// Whether a call of Codex asked for more rights and never ended as a command: then the question was stopped, not the command.
+fn has_only_asked(call: &ToolPart) -> bool {
+    let asked = call.input().and_then(|input| input.get("sandbox_permissions")).and_then(Value::as_str);
+    asked == Some("require_escalated") && noted(call, "exitCode").is_none()
+}
+
 /// Whether a failure is a person's refusal: Codex has no other sign of it than its own words.
 fn is_refusal(error: &str) -> bool {
-    let said = error.lines().find(|line| !line.starts_with("Wall time: ")).unwrap_or_default();
+    let said = first_words(error);
     ["exec command rejected by user", "patch rejected by user", "rejected by user"]
         .iter()
         .any(|refusal| said.starts_with(refusal))
@@ -178,7 +203,7 @@ fn todos(input: &Map<String, Value>) -> Option<Vec<TodoItem<'_>>> {
 pub fn todo_list(message: &Message) -> Option<&Vec<Value>> {
     let calls = message.parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
     let mut changes = calls.filter(|call| matches!(ToolView::of(call), ToolView::Todos { .. })).peekable();
-    let has_failed = |call: &ToolPart| matches!(ending(call), Ending::Failed | Ending::Denied);
+    let has_failed = |call: &ToolPart| matches!(ending(call), Ending::Failed | Ending::Denied | Ending::Interrupted);
     if changes.peek().is_some() && changes.all(|call| has_failed(call)) {
         return None;
     }

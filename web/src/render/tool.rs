@@ -37,7 +37,7 @@ pub fn call(call: &ToolPart, nested: Option<Nested>, part: Option<String>, look:
     let view = ToolView::of(call);
     let ended = ending(call);
     let class = match (ended, &view) {
-        (Ending::Failed, _) => "tool tool-err",
+        (Ending::Failed | Ending::Interrupted, _) => "tool tool-err",
         (Ending::Denied, _) => "tool tool-denied",
         (Ending::Waiting, _) => "tool tool-wait",
         (Ending::Running, _) => "tool tool-run",
@@ -69,7 +69,7 @@ pub fn call(call: &ToolPart, nested: Option<Nested>, part: Option<String>, look:
 
 fn mark(ended: Ending, call: &ToolPart, view: &ToolView<'_>) -> Markup {
     match ended {
-        Ending::Failed => icon("fail"),
+        Ending::Failed | Ending::Interrupted => icon("fail"),
         Ending::Denied => icon("ban"),
         Ending::Waiting => icon("wait"),
         Ending::Running => html! { span.live-dot aria-hidden="true" {} },
@@ -142,6 +142,7 @@ fn note(call: &ToolPart, view: &ToolView<'_>, ended: Ending, nested: Option<&Nes
             html! { "failed" @if let Some(code) = code { ", exit status " (code) } }
         }
         Ending::Denied => html! { "refused, not run" },
+        Ending::Interrupted => html! { "interrupted" },
         Ending::Waiting => html! { "waits for approval" },
         Ending::Running => html! { "running" },
         Ending::NoResult => html! { "no result was recorded" },
@@ -251,7 +252,7 @@ fn shell(call: &ToolPart, run: &ShellRun<'_>, part: Option<String>, look: &Look<
         Ending::Waiting => "not run yet; answer in the agent, scrollback only reads",
         Ending::Denied => "not run",
         Ending::NoResult => "the session ended before this call finished",
-        Ending::Ok | Ending::Failed | Ending::Running => "",
+        Ending::Ok | Ending::Failed | Ending::Interrupted | Ending::Running => "",
     };
     html! {
         pre.term tabindex="0" {

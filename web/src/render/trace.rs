@@ -232,7 +232,7 @@ pub fn is_prompt(message: &Message) -> bool {
 fn tick(part: &Part) -> Option<Tick> {
     match part {
         Part::Tool(call) => Some(match ending(call) {
-            Ending::Failed => Tick::Failed,
+            Ending::Failed | Ending::Interrupted => Tick::Failed,
             Ending::Denied | Ending::Waiting => Tick::Refused,
             Ending::Ok | Ending::Running | Ending::NoResult => match ToolView::of(call) {
                 ToolView::SubAgent(_) => Tick::SubAgent,

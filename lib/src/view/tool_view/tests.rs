@@ -204,7 +204,13 @@ fn task_lists_and_sub_agents_are_known_by_their_input() {
 fn an_ending_is_a_word() {
     let input = json!({});
     assert_eq!(ending(&done(input.clone(), json!(""))), Ending::Ok);
-    assert_eq!(ending(&failed(input.clone(), "aborted by user")), Ending::Failed);
+    assert_eq!(ending(&failed(input.clone(), "aborted by user")), Ending::Interrupted);
+    let stopped = "[Operation Cancelled] Reason: User intentionally cancelled.";
+    assert_eq!(ending(&failed(input.clone(), stopped)), Ending::Interrupted);
+    let asks = json!({"cmd": "rm x", "sandbox_permissions": "require_escalated"});
+    let asked = failed(asks, "Wall time: 1.5 seconds\naborted by user");
+    assert_eq!(ending(&asked), Ending::Denied, "the question was stopped");
+    assert_eq!(ending(&noting(asked, json!({"exitCode": 137}))), Ending::Interrupted, "it ran");
     assert_eq!(ending(&failed(input.clone(), "patch rejected by user")), Ending::Denied);
     let refused = "exec_command failed for `ls`: CreateProcess { message: \"Rejected(\\\"rejected by user\\\")\" }";
     assert_eq!(ending(&failed(input.clone(), &refused.replace('\\', ""))), Ending::Denied);
