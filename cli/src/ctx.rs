@@ -399,8 +399,8 @@ impl Ctx {
 
     /// Prints a line on standard error, or several if it is longer than the window.
     fn wrapped(&mut self, line: &str) -> io::Result<()> {
-        // On one screen, what was printed before it is above it.
-        if self.on_terminal && self.pager.is_none() {
+        // On one screen, or where both go to one file, what was printed before it is above it.
+        if self.pager.is_none() {
             self.out.flush()?;
         }
         let Some(columns) = self.err_columns else { return writeln!(self.err, "{line}") };

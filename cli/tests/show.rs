@@ -249,6 +249,14 @@ fn the_last_words_of_a_sub_agent_are_folded_into_its_call() {
     let words = env.run(&["show", "01a1e0f7-417c", "--last", "1"]).out;
     let last = words.trim_end().lines().last().unwrap().trim();
     assert!(!last.is_empty() && shown.contains(last), "{last:?} is not in\n{shown}");
+    // No command is offered for a session that was removed.
+    for file in std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()) {
+        if file.to_string_lossy().contains("01a1e0f7-417c") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    let shown = env.run(&["show", "01a1e0f7-402c"]).out;
+    assert!(shown.contains("└ sub-agent: its session is gone") && !shown.contains("show 01a1e0f7-417c"), "{shown}");
 }
 
 #[test]

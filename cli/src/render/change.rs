@@ -107,12 +107,14 @@ fn rows_of(line: &DiffLine<'_>, how: &CallLook<'_>) -> Vec<(String, usize)> {
     let shown = if how.full { pieces.len() } else { WRAPPED_ROWS.min(pieces.len()) };
     let row = |(at, range): (usize, &Range<usize>)| {
         let bytes = if at == 0 { line.text.len() + 1 } else { 0 };
+        // Each sign is a line of the file.
+        let sign = if at == 0 { sign } else { ' ' };
         (style(paint, format!("{sign} {}", &text[range.clone()]).trim_end()), bytes)
     };
     let mut rows: Vec<_> = pieces.iter().take(shown).enumerate().map(row).collect();
     if let Some(rest) = pieces.get(shown) {
         let bytes = text.len() - rest.start + line.text.len() - seen.len();
-        rows.push((paint.dim(&format!("{sign} … {} more of this line", fold::size(bytes))), 0));
+        rows.push((paint.dim(&format!("  … {} more of this line", fold::size(bytes))), 0));
     }
     rows
 }

@@ -213,8 +213,12 @@ impl<'a> Renderer<'a> {
                 let noted = agent.session.map(str::to_owned);
                 let session = noted.or_else(|| self.sub_agents?.started_by(&call.call_id));
                 let words = session.as_deref().and_then(|session| self.sub_agents?.last_words(session));
-                let agent = SubAgent { session: session.as_deref(), ..agent };
-                tool::sub_agent(call, &agent, words.as_deref(), &how)
+                // It may have been removed since, or with the session that this one was copied from.
+                let is_gone = |session: &str| self.sub_agents.is_some_and(|all| all.is_gone(session));
+                let gone =
+                    session.as_deref().is_some_and(is_gone).then(|| self.aside("  └ sub-agent: its session is gone"));
+                let agent = SubAgent { session: session.as_deref().filter(|_| gone.is_none()), ..agent };
+                tool::sub_agent(call, &agent, words.as_deref(), &how) + &gone.unwrap_or_default()
             }
             view => tool::render(call, &view, &how),
         }

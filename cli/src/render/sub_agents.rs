@@ -66,6 +66,11 @@ impl SubAgents {
         Some(text[..text.floor_char_boundary(MAX_WORDS_BYTES)].to_owned())
     }
 
+    /// Whether a session is gone from the store that the one that started it is in. Of a file elsewhere, nothing is known.
+    pub(crate) fn is_gone(&self, session: &str) -> bool {
+        self.named(session).is_none() && self.named(&self.parent).is_some()
+    }
+
     /// A session by its id.
     fn named(&self, session: &str) -> Option<Source> {
         self.sources().iter().find_map(|source| source.named(session))

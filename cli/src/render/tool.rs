@@ -445,9 +445,10 @@ mod tests {
         edit.call_provider_metadata = None;
         let long = json!({"file_path": "a", "old_string": "x", "new_string": "y".repeat(1_000)});
         edit.state = ToolState::done(long, json!("ok"));
-        let rows = format!("    + {}\n", "y".repeat(74)).repeat(3);
+        let row = "y".repeat(74);
+        let rows = format!("    + {row}\n      {row}\n      {row}\n");
         assert!(
-            shown(&edit, &FOLDED).ends_with(&format!("    - x\n{rows}    + … 778 B more of this line\n")),
+            shown(&edit, &FOLDED).ends_with(&format!("    - x\n{rows}      … 778 B more of this line\n")),
             "{}",
             shown(&edit, &FOLDED)
         );

@@ -39,7 +39,7 @@ pub(in crate::dialect) fn display(text: &str) -> Option<Display> {
             Display::Output { text: printed("local-command-stdout"), errors: printed("local-command-stderr") }
         }
         "bash-input" => {
-            Display::Shell { text: inside("bash-input")?.to_owned(), output: String::new(), exit_code: None }
+            Display::Shell { text: inside("bash-input")?.trim().to_owned(), output: String::new(), exit_code: None }
         }
         "bash-stdout" | "bash-stderr" => {
             let printed = |tag: &str| without_persisted_tags(without_entities(&printed(tag)));
@@ -108,6 +108,10 @@ mod tests {
         check("<command-message>init is …</command-message>\n<command-name>/init</command-name>", command("/init"));
         check(
             "<bash-input>ls</bash-input>",
+            Some(Display::Shell { text: "ls".to_owned(), output: String::new(), exit_code: None }),
+        );
+        check(
+            "<bash-input> ls </bash-input>",
             Some(Display::Shell { text: "ls".to_owned(), output: String::new(), exit_code: None }),
         );
         check("<bash-stdout>a\nb</bash-stdout><bash-stderr></bash-stderr>", output("a\nb", ""));
