@@ -30,13 +30,16 @@ pub enum Event<'a> {
         /// The cost.
         cost: Cost,
     },
-    /// The usage of all requests of the session so far. It counts only where no record states the usage of one request.
+    /// The usage of all requests of the session so far: what it grew by is a request.
     TotalUsage {
         /// The sum.
         total: Usage,
         /// The latest request's part of it.
         last: Option<Usage>,
     },
+    /// The usage of all requests so far, that of the last record included: a total that follows repeats it. Where it is not known, the
+    /// record's usage is added to the total before.
+    TotalWith(Option<Usage>),
     /// The last record is one item of an answer: consecutive items are one answer.
     AnswerItem,
     /// A turn begins with the last record, which is beside the conversation: what the model says between it and a
@@ -222,6 +225,7 @@ impl Event<'_> {
             }
             Event::CostSoFar { model, cost } => Event::CostSoFar { model: model.map(own), cost },
             Event::TotalUsage { total, last } => Event::TotalUsage { total, last },
+            Event::TotalWith(total) => Event::TotalWith(total),
             Event::AnswerItem => Event::AnswerItem,
             Event::TurnStart => Event::TurnStart,
             Event::Reaction => Event::Reaction,

@@ -167,11 +167,9 @@ impl Session {
         // The last fragment counts. A named request repeats its usage on each of its records, more or less finished;
         // a record's own only grows.
         let is_joined = repeated == RepeatedId::Join;
-        // Running totals count up to the first record with the usage of one request: an older version wrote them.
-        let first = self.skeleton.usages.iter().find(|usage| is_own(usage.entry)).map_or(u32::MAX, |usage| usage.entry);
-        let totals = self.skeleton.growth.iter().take_while(|usage| usage.entry < first);
+        let reports = self.skeleton.growth.iter().chain(&self.skeleton.usages);
         let mut requests: HashMap<RequestId, Request<'_>> = HashMap::new();
-        for reported in totals.chain(&self.skeleton.usages).filter(|usage| is_own(usage.entry) && wanted(usage.entry)) {
+        for reported in reports.filter(|usage| is_own(usage.entry) && wanted(usage.entry)) {
             let id = reported.request.map_or_else(|| RequestId::Record(record(reported.entry)), RequestId::Named);
             let model = reported.model.map(|model| self.skeleton.models.get(model));
             let request = Request {

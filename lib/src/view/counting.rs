@@ -13,6 +13,7 @@ mod elect;
 mod level;
 mod stats;
 mod trace;
+mod twins;
 
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ pub use stats::{Block, BlockLeft, Stats, StatsQuery, StatsRow, blocks, stats};
 pub use trace::{RequestTrace, traces, unread_usages};
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::model::record::{Cost, SessionId, Usage};
 use crate::view::answers::SessionRow;
@@ -42,6 +44,8 @@ pub struct SessionCounts {
     pub tools: Vec<String>,
     /// The sessions that it repeats records of, by its own account.
     pub origins: Vec<Origin>,
+    /// The sessions whose beginning it may repeat without marks and with other times: those that its headers name.
+    pub replays: Vec<SessionId>,
     /// Its requests, in file order.
     pub requests: Vec<RequestFact>,
     /// What happened in it, in file order.
@@ -80,13 +84,15 @@ pub struct RequestFact {
     pub record: u32,
     /// How many of its counts were not believed.
     pub absurd: u8,
+    /// How many events come before it.
+    pub events_before: u32,
 }
 
 /// Something that happened in a session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventFact {
-    /// The same for copies of it in other sessions.
-    pub id: u64,
+    /// What it was, by hash: the same for copies of it in other sessions.
+    pub content: u64,
     /// When, in microseconds.
     pub at: Option<i64>,
     /// The number of the model that answered.
@@ -151,5 +157,15 @@ impl RequestFact {
     pub fn usage(&self) -> Usage {
         let [input, output, cache_read, cache_write, reasoning] = self.tokens;
         Usage { input, output, cache_read, cache_write, reasoning }
+    }
+}
+
+impl EventFact {
+    /// The same for copies of it, which repeat its time. Without a time, nothing shows that something is a copy.
+    pub(crate) fn id(&self) -> Option<u64> {
+        let mut hash = Xxh3::new();
+        hash.update(&self.at?.to_le_bytes());
+        hash.update(&self.content.to_le_bytes());
+        Some(hash.digest())
     }
 }

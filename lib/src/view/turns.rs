@@ -126,11 +126,29 @@ impl<'s> Turns<'s> {
 
     /// How many of them are turns of the conversation: compactions, rewinds and restored files only stand between those.
     pub fn conversation_len(&self) -> usize {
-        let kind = |group: &&Group| self.session.at(group.first).kind();
-        self.groups
-            .iter()
-            .filter(|group| !matches!(kind(group), Kind::Compaction | Kind::Rewind | Kind::Restore))
-            .count()
+        let is_between = |turn: &usize| matches!(self.kind(*turn), Kind::Compaction | Kind::Rewind | Kind::Restore);
+        (0..self.len()).filter(|turn| !is_between(turn)).count()
+    }
+
+    /// The turns by prompts: each with what follows it on all branches, further answers and compactions.
+    pub(in crate::view) fn by_prompt(&self) -> Vec<Vec<usize>> {
+        let mut prompts: Vec<Vec<usize>> = Vec::new();
+        let mut prompt_of: Vec<usize> = Vec::with_capacity(self.len());
+        for turn in 0..self.len() {
+            let first = self.session.at(self.groups[turn].first);
+            let is_prompt = matches!(first.kind(), Kind::User | Kind::System) && !first.is_failure();
+            let before = self.parent(turn).filter(|_| !is_prompt);
+            let prompt = before.map_or(prompts.len(), |before| prompt_of[before]);
+            prompts.resize_with(prompts.len().max(prompt + 1), Vec::new);
+            prompts[prompt].push(turn);
+            prompt_of.push(prompt);
+        }
+        prompts
+    }
+
+    /// The kind of its first record.
+    fn kind(&self, turn: usize) -> Kind {
+        self.session.at(self.groups[turn].first).kind()
     }
 
     /// Whether there are none.

@@ -135,7 +135,11 @@ pub(super) fn link<'a>(text: &'a str, row: &RawObject<'a>, emit: &mut dyn FnMut(
         emit(Event::Rejected("the column messages is not a list of messages; the other columns are read".to_owned()));
     }
     if let Some(messages) = messages.filter(|messages| !messages.is_empty()) {
-        super::link_all(messages, emit);
+        let mut has_usage = false;
+        super::link_all(messages, &mut |event| {
+            has_usage |= matches!(event, Event::Usage { .. });
+            emit(event);
+        });
         let kind = if failed { Kind::Assistant } else { Kind::Header };
         let at = first(["completed_at", "started_at"]);
         emit(Event::Record(Link { id: id.clone(), at, is_failure: failed, is_side: !failed, ..Link::new(text, kind) }));
@@ -143,8 +147,8 @@ pub(super) fn link<'a>(text: &'a str, row: &RawObject<'a>, emit: &mut dyn FnMut(
             emit(Event::WholeMessage);
         }
         let [input, output] = COUNTS.map(|column| row.count(column));
-        if let Some(total) = (Usage { input, output, ..Usage::default() }).known() {
-            // The messages may have the usage of each request.
+        // The messages may have the usage of each request.
+        if let Some(total) = (Usage { input, output, ..Usage::default() }).known().filter(|_| !has_usage) {
             emit(Event::TotalUsage { total, last: None });
         }
         return link_facts(id, &status, model, emit);

@@ -55,6 +55,7 @@ impl<'a> Record<'a> {
                 if let Some(tokens) = self.payload.usage.0 {
                     // The turn's context names the model.
                     emit(Event::Usage { request, usage: tokens.usage(), model: None, cost: None });
+                    emit(Event::TotalWith(self.payload.thread_token_usage.0.map(|total| total.usage())));
                 }
             }
             LineType::Compacted => self.emit_record(Kind::Compaction, false, emit),
@@ -260,6 +261,7 @@ pub(super) struct Payload<'a> {
     pub(super) turn_id: Text<'a>,
     pub(super) response_id: Text<'a>,
     pub(super) usage: Object<Tokens>,
+    pub(super) thread_token_usage: Object<Tokens>,
 }
 
 #[derive(Deserialize, Default)]

@@ -26,6 +26,8 @@ pub(crate) struct Facts {
     pub(crate) parent_session: Option<String>,
     pub(crate) parent_call: Option<String>,
     pub(crate) forked_from: Option<String>,
+    /// Sessions whose headers were copied before the first record, and those that they were forked from.
+    pub(crate) copied_headers: Vec<String>,
     /// The last manual, the last automatic title, the last summary.
     pub(crate) titles: Vec<Title>,
     /// The most binding title of a line, of those the last, and where that line ends.
@@ -60,6 +62,9 @@ const MODELS_KEPT: usize = 32;
 
 /// How many summaries of sessions are kept.
 const SUMMARIES_KEPT: usize = 256;
+
+/// How many sessions are kept whose headers were copied: a fork of a fork of a fork has three.
+const COPIED_HEADERS_KEPT: usize = 64;
 
 /// How many sessions mixed into a file are reported once; further ones are reported at each record.
 const FOREIGN_KEPT: usize = 64;
@@ -103,6 +108,16 @@ impl Facts {
             _ => {}
         }
         Ok(())
+    }
+
+    /// Adds the header of another session that was copied with its records.
+    pub(crate) fn add_copied_header(&mut self, about: SessionFacts<'_>) {
+        for id in [about.session, about.forked_from].into_iter().flatten() {
+            if self.copied_headers.len() < COPIED_HEADERS_KEPT && !self.copied_headers.iter().any(|known| *known == *id)
+            {
+                self.copied_headers.push(id.into_owned());
+            }
+        }
     }
 
     /// Sets whom the session is with. Returns another peer as an error, the first time.
@@ -181,7 +196,7 @@ impl Facts {
         let line = self.title_line.as_ref().map(|line| &line.title);
         let titles = self.titles.iter().chain(line).map(|title| &title.text);
         let summaries = self.summaries.iter().flat_map(|(of, text)| [of, text]);
-        let several = self.models.iter().chain(&self.foreign).chain(self.unknown.keys());
+        let several = self.models.iter().chain(&self.foreign).chain(&self.copied_headers).chain(self.unknown.keys());
         let costs = self.costs_so_far.keys().flatten();
         single
             .into_iter()

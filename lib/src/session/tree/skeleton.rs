@@ -173,7 +173,7 @@ pub(crate) struct Skeleton {
     pub(crate) model: Option<IdIndex>,
     /// The last running total.
     pub(crate) total: Option<Usage>,
-    /// The growth of the running totals. It counts only where no record has the usage of one request.
+    /// What the running totals grew by, beyond the records with the usage of one request.
     pub(crate) growth: Vec<UsageEntry>,
     pub(crate) controls: Vec<Control>,
     pub(crate) issues: Issues,
@@ -284,7 +284,15 @@ impl Skeleton {
                 // Its growth, or its latest request if it did not grow or is the first.
                 let grown = self.total.replace(total).and_then(|before| total.since(before));
                 let usage = grown.or(last).unwrap_or(total);
-                self.growth.push(UsageEntry { entry, request: None, usage, model: self.model, cost: None });
+                // A total that is only repeated is no request.
+                if grown.is_none() || usage.total() != Some(0) {
+                    self.growth.push(UsageEntry { entry, request: None, usage, model: self.model, cost: None });
+                }
+            }
+            Event::TotalWith(total) => {
+                let mut with = self.total.unwrap_or_default();
+                self.usages.last().into_iter().for_each(|reported| with.add(reported.usage));
+                self.total = Some(total.unwrap_or(with));
             }
             Event::AnswerItem => self.flag_last(Flags::ITEM),
             Event::TurnStart => self.flag_last(Flags::TURN_START),
@@ -307,7 +315,7 @@ impl Skeleton {
                 self.report(of_record.unwrap_or(value), IssueKind::InvalidMessage, why);
             }
             // A further header came with records copied from another session: it describes that one.
-            Event::Facts(about) if self.is_copied_header(&about) => {}
+            Event::Facts(about) if self.is_copied_header(&about) => self.facts.add_copied_header(about),
             // Facts in files beside the log do not count.
             Event::Facts(_) | Event::Title { .. } | Event::Summary { .. } if value.file > 0 && !self.has_segments => {}
             Event::Facts(mut about) => {

@@ -12,6 +12,7 @@ use crate::model::error::Result;
 use crate::model::message::{Part, ToolPart, ToolState};
 use crate::model::record::{Body, Content, Cost, Kind, Outcome, SessionId, ToolResult, Usage};
 use crate::model::regular_file::{self, Links};
+use crate::session::tree::facts::Facts;
 use crate::session::tree::skeleton::{Flags, KeyRole, NO_TIME};
 use crate::session::{RecordRef, Request, RequestId, Session};
 use crate::view::tool_calls::recorded_duration;
@@ -29,10 +30,11 @@ impl SessionCounts {
     pub fn of(session: &Session) -> Result<SessionCounts> {
         let mut collector = Collector::new(session);
         let turns = session.turns()?;
-        for turn in 0..turns.len() {
-            collector.turn(&turns, turn)?;
+        for prompt in turns.by_prompt() {
+            collector.turn(&turns, &prompt)?;
         }
         collector.requests();
+        collector.counts.replays = replays(session);
         Ok(collector.finish())
     }
 }
@@ -102,9 +104,15 @@ impl<'s> Collector<'s> {
         }
     }
 
-    fn turn(&mut self, turns: &Turns<'s>, turn: usize) -> Result<()> {
+    /// Reads a turn on all its branches. The first of these begins with the prompt.
+    fn turn(&mut self, turns: &Turns<'s>, branches: &[usize]) -> Result<()> {
         let (mut open, mut reader, mut first) = (OpenTurn::default(), TurnReader::default(), None);
-        for record in turns.records(turn).filter(|record| is_read(*record) && !record.is_inherited()) {
+        let mut records: Vec<RecordRef<'s>> = branches.iter().flat_map(|turn| turns.records(*turn)).collect();
+        records.retain(|record| is_read(*record) && !record.is_inherited());
+        if branches.len() > 1 {
+            records.sort_by_key(|record| record.order());
+        }
+        for record in records.iter().copied() {
             let body = record.exact_body()?;
             reader.add(record, &body)?;
             match &body {
@@ -114,8 +122,7 @@ impl<'s> Collector<'s> {
                     self.answer(record, content, &mut open);
                 }
                 Body::Compaction(_) if record.parent().is_none_or(|parent| parent.kind() != Kind::Compaction) => {
-                    let id = self.id_at(record, b"compaction");
-                    self.push(record, id, None, EventKind::Compaction);
+                    self.push(record, b"compaction", None, EventKind::Compaction);
                 }
                 body => body.content().into_iter().for_each(|content| self.results(record, &content.results)),
             }
@@ -130,13 +137,15 @@ impl<'s> Collector<'s> {
             }
         }
         let (Some((record, body)), Some(prompt)) = (first, open.prompt) else { return Ok(()) };
-        turns.read_next(turn, &mut reader)?;
-        let end = turns.end(turn, beginning(record, &body).0, &body, &reader)?;
+        turns.read_next(branches[0], &mut reader)?;
+        let end = turns.end(branches[0], beginning(record, &body).0, &body, &reader)?;
+        let is_answered = matches!(end, Some(TurnEnd::Answered | TurnEnd::AnsweredWithNext));
+        let is_clean = is_answered || (branches.len() > 1 && turns.has_answered_branch(&records)?);
         // A command of the agent that asks the model is a turn, too.
         let is_prompt = record.kind() == Kind::User || open.has_answer;
         self.counts.events[prompt].kind = EventKind::Prompt {
             is_turn: is_prompt && !self.is_sub_agent && !record.is_sidechain(),
-            is_clean: matches!(end, Some(TurnEnd::Answered | TurnEnd::AnsweredWithNext)),
+            is_clean,
             has_thinking: open.has_thinking,
         };
         if !is_prompt {
@@ -151,8 +160,8 @@ impl<'s> Collector<'s> {
     fn prompt(&mut self, record: RecordRef<'_>, body: &Body) -> usize {
         let mut text = Xxh3::new();
         body.content().into_iter().for_each(|content| text.update(content.text().as_bytes()));
-        let id = self.id_at(record, &text.digest().to_le_bytes());
-        self.push(record, id, None, EventKind::Prompt { is_turn: false, is_clean: false, has_thinking: false })
+        let kind = EventKind::Prompt { is_turn: false, is_clean: false, has_thinking: false };
+        self.push(record, &text.digest().to_le_bytes(), None, kind)
     }
 
     fn answer(&mut self, record: RecordRef<'_>, content: &Content, open: &mut OpenTurn) {
@@ -172,8 +181,8 @@ impl<'s> Collector<'s> {
             let known = group.and_then(|group| self.answers.get(&group).copied());
             let known = known.or(open.answer.filter(|_| record.is_item() && group.is_none()));
             let answer = known.unwrap_or_else(|| {
-                let id = self.id_at(record, &group.unwrap_or(1).to_le_bytes());
-                self.push(record, id, model, EventKind::Answer { text_chars: 0, thinking_chars: 0 })
+                let kind = EventKind::Answer { text_chars: 0, thinking_chars: 0 };
+                self.push(record, &group.unwrap_or(1).to_le_bytes(), model, kind)
             });
             if let EventKind::Answer { text_chars, thinking_chars } = &mut self.counts.events[answer].kind {
                 *text_chars = text_chars.saturating_add(text as u32);
@@ -201,8 +210,8 @@ impl<'s> Collector<'s> {
             _ => Vec::new(),
         };
         let tool = number_of(&mut self.counts.tools, &self.session.shown(&call.name));
-        let id = self.id_at(record, &xxh3_64(call.call_id.as_bytes()).to_le_bytes());
-        let event = self.push(record, id, model, EventKind::Call { tool, has_failed, is_retry, duration_ms, files });
+        let kind = EventKind::Call { tool, has_failed, is_retry, duration_ms, files };
+        let event = self.push(record, &xxh3_64(call.call_id.as_bytes()).to_le_bytes(), model, kind);
         open.tried.insert(tried, event);
         self.calls.insert(call.call_id.clone(), (event, record.at().map(|at| at.as_microsecond())));
     }
@@ -226,23 +235,15 @@ impl<'s> Collector<'s> {
         xxh3_64(whole.as_os_str().as_encoded_bytes())
     }
 
-    /// The same for copies of a record: they repeat its time. Without a time, nothing shows that a record is a copy.
-    fn id_at(&self, record: RecordRef<'_>, what: &[u8]) -> u64 {
-        match record.at() {
-            Some(at) => hash_of([&at.as_microsecond().to_le_bytes()[..], what]),
-            None => self.own_id(record.order() as u32, what),
-        }
-    }
-
     fn own_id(&self, record: u32, what: &[u8]) -> u64 {
         hash_of([self.session.path().as_os_str().as_encoded_bytes(), &record.to_le_bytes(), what])
     }
 
-    fn push(&mut self, record: RecordRef<'_>, id: u64, model: Option<u16>, kind: EventKind) -> usize {
+    fn push(&mut self, record: RecordRef<'_>, what: &[u8], model: Option<u16>, kind: EventKind) -> usize {
         let at = record.at().map(|at| at.as_microsecond());
         let place = record.place();
         let origin = self.origin(record.is_copied(), place.file == 0, place.offset);
-        self.counts.events.push(EventFact { id, at, model, origin, active_ms: 0, kind });
+        self.counts.events.push(EventFact { content: xxh3_64(what), at, model, origin, active_ms: 0, kind });
         self.nodes.push(record.order() as u32);
         self.nodes.len() - 1
     }
@@ -298,6 +299,7 @@ impl<'s> Collector<'s> {
                 line: reported.place.line,
                 record: owners[entry.0].unwrap_or(u32::MAX),
                 absurd,
+                events_before: 0,
             });
         }
     }
@@ -308,6 +310,9 @@ impl<'s> Collector<'s> {
         // What was only told to people is not counted.
         events.retain(|(node, _)| *node != u32::MAX);
         events.sort_by_key(|(node, _)| *node);
+        for request in &mut self.counts.requests {
+            request.events_before = events.partition_point(|(node, _)| *node <= request.record) as u32;
+        }
         let (requests, mut next) = (&self.counts.requests, 0);
         for (node, event) in &mut events {
             // The model of the request that is reported next: some agents name it there only.
@@ -330,6 +335,21 @@ impl<'s> Collector<'s> {
         self.counts.events = events.into_iter().map(|(_, event)| event).collect();
         self.counts
     }
+}
+
+/// The sessions whose beginning a session may repeat: an agent that forks by reference copied the history in earlier versions, with new
+/// times and without names of its requests.
+fn replays(session: &Session) -> Vec<SessionId> {
+    if !session.dialect().traits().forks_by_reference {
+        return Vec::new();
+    }
+    let Facts { forked_from, parent_session, copied_headers, .. } = &session.derived.facts;
+    let mut named: Vec<SessionId> = Vec::new();
+    for id in forked_from.iter().chain(parent_session).chain(copied_headers) {
+        let id = SessionId::from(id.as_str());
+        named.extend(Some(id).filter(|id| !named.contains(id)));
+    }
+    named
 }
 
 /// What an agent says that all requests to a model cost so far, shared among them by their tokens.

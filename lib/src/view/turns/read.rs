@@ -59,6 +59,20 @@ impl Turns<'_> {
         })
     }
 
+    /// Whether a branch of a turn ends with an answer: of these records, one that nothing follows.
+    pub(in crate::view) fn has_answered_branch(&self, records: &[RecordRef<'_>]) -> Result<bool> {
+        let among: HashSet<usize> = records.iter().map(|record| record.order()).collect();
+        let is_followed = |record: &RecordRef<'_>| record.children().any(|next| among.contains(&next.order()));
+        for record in records.iter().filter(|record| record.kind() == Kind::Assistant && !is_followed(record)) {
+            let mut reader = TurnReader::default();
+            reader.add(*record, &record.exact_body()?)?;
+            if reader.last == Last::Text {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     fn read(&self, turn: usize) -> Result<TurnReader> {
         let mut reader = TurnReader::default();
         for record in self.records(turn).filter(|record| is_read(*record)) {
@@ -82,7 +96,8 @@ impl Turns<'_> {
             let Some(group) = self.groups.get(next).filter(|group| group.parent == Some(next as u32 - 1)) else {
                 break;
             };
-            if self.session.at(group.first).kind() != Kind::User {
+            // The answer may be on another branch.
+            if !matches!(self.session.at(group.first).kind(), Kind::User | Kind::Assistant) {
                 break;
             }
             match self.read(next)?.last {
