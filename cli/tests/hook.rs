@@ -115,6 +115,52 @@ fn settings_are_changed_only_with_consent_and_back_without_a_trace() {
 }
 
 #[test]
+fn a_hook_of_a_program_that_moved_is_reported_and_renewed() {
+    let env = TestEnv::new();
+    for (agent, file, old) in [
+        (
+            "claude-code",
+            ".claude/settings.json",
+            "{\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"/gone/scrollback hook claude-code\"}]}]}}",
+        ),
+        ("codex", ".codex/config.toml", "notify = [\"/gone/scrollback\", \"hook\", \"codex\"]\r\nmodel = \"m\""),
+    ] {
+        let path = env.home().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, old).unwrap();
+        let status = env.run(&["hook", "status"]).out;
+        assert!(status.contains("calls /gone/scrollback, which is not there"), "{status}");
+        let renewed = env.run(&["hook", "install", agent, "--yes"]);
+        assert!(renewed.code == 0 && !renewed.out.contains("a//"), "{}", renewed.all());
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("/gone") && text.contains("scrollback"), "{text}");
+        assert!(env.run(&["hook", "install", agent, "--yes"]).out.contains("already"));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn who_may_read_the_settings_is_not_changed() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let env = TestEnv::new();
+    let path = env.home().join(".claude/settings.json");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, "{\"disableAllHooks\": true}").unwrap();
+    let mode = |mode: u32| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+    let mode_now = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    mode(0o444);
+    let refused = env.run(&["hook", "install", "claude-code", "--yes"]);
+    assert!(refused.code == 2 && refused.err.contains("may not be written"), "{}", refused.all());
+    mode(0o640);
+    let done = env.run(&["hook", "install", "claude-code", "--yes"]);
+    assert!(done.code == 0 && done.err.contains("disableAllHooks"), "{}", done.all());
+    assert_eq!(mode_now(), 0o640);
+    assert!(env.run(&["hook", "status"]).out.contains("switches all hooks off"));
+    assert_eq!(env.run(&["hook", "remove", "claude-code", "--yes"]).code, 0);
+    assert_eq!((mode_now(), fs::read_to_string(&path).unwrap().as_str()), (0o640, "{\"disableAllHooks\": true}"));
+}
+
+#[test]
 fn a_finished_run_of_smithers_gets_its_messages() {
     let env = TestEnv::new();
     let log = session(&env);
@@ -138,6 +184,30 @@ fn a_finished_run_of_smithers_gets_its_messages() {
         wait_for("storing", || count() == 3);
     }
     assert_eq!(agents(), before);
+}
+
+#[test]
+fn tables_that_smithers_lacks_are_made_and_a_log_that_is_no_session_is_noted() {
+    let env = TestEnv::new();
+    let log_of = session(&env);
+    let database = env.work().join("smithers.db");
+    let connection = Connection::open(&database).unwrap();
+    let tables = "create table agents(id text primary key, execution_id text not null, log_path text);
+        create table messages(id text primary key, agent_id text, execution_id text, role text, sequence integer, metadata text);
+        insert into agents values ('none', 'e1', 'none.jsonl')";
+    connection.execute_batch(tables).unwrap();
+    connection
+        .execute("insert into agents values ('a1', 'e1', ?1)", [log_of.to_str().unwrap()])
+        .unwrap();
+    env.run(&["hook", "smithers", "smithers.db", "a1"]);
+    let count = || connection.query_row("select count(*) from message_parts", [], |row| row.get::<_, i64>(0));
+    wait_for("storing", || count().unwrap_or(0) == 3);
+    for text in ["", "two\nlines\n"] {
+        fs::write(env.work().join("none.jsonl"), text).unwrap();
+        let before = log(&env).lines().count();
+        env.run(&["hook", "smithers", "smithers.db", "none"]);
+        wait_for("a note", || log(&env).lines().count() > before);
+    }
 }
 
 #[test]

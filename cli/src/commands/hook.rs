@@ -5,6 +5,7 @@
 
 mod agents;
 mod install;
+mod json_text;
 
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -245,6 +246,9 @@ fn store_run(database: &Path, run: &str, ctx: &mut Ctx) -> Result<(), String> {
     let reading = ReadOptions { mask: Some(&mask), ..ReadOptions::plain(ctx.now) };
     let dialect = scrollback::session::detect::of_file(&log, &ctx.home).map_err(said)?;
     let session = Session::open(&Source::file(dialect, &log), &reading).map_err(said)?;
+    if session.head().is_none() {
+        return Err(format!("the log of run {run:?} is no session: {}", log.display()));
+    }
     tables.store_run(&session, run).map(drop).map_err(said)
 }
 

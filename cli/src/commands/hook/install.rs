@@ -1,5 +1,6 @@
 //! `hook install`, `remove` and `status`: the settings of the agents, changed only when a person has seen how.
 
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -45,18 +46,26 @@ pub(super) fn status(ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let (mut rows, program) = (Vec::new(), program()?);
     for agent in Agent::ALL {
         let path = agent.settings(ctx);
-        let state = read_text(&path).and_then(|text| agent.has_hook(&text, &program));
-        let word = match &state {
-            Ok(true) => "installed".to_owned(),
-            Ok(false) => "not installed".to_owned(),
-            Err(why) => format!("settings not understood: {why}"),
+        let text = read_text(&path);
+        let called = text.as_ref().map_err(String::clone).and_then(|text| agent.called(text, &program));
+        let off = text.ok().and_then(|text| agent.switched_off(&text));
+        let (state, word) = match called {
+            Ok(None) => (Some(false), "not installed".to_owned()),
+            Ok(Some(called)) if is_gone(&called) => {
+                (Some(false), format!("calls {called}, which is not there; install it again"))
+            }
+            Ok(Some(_)) => match off {
+                Some(key) => (Some(false), format!("installed, but {key} switches all hooks off")),
+                None => (Some(true), "installed".to_owned()),
+            },
+            Err(why) => (None, format!("settings not understood: {why}")),
         };
         rows.push((agent.name(), path, state, word));
     }
     if ctx.json {
         let rows: Vec<_> = rows
             .iter()
-            .map(|(agent, path, state, _)| json!({"agent": agent, "path": path.to_string_lossy(), "installed": state.as_ref().ok()}))
+            .map(|(agent, path, state, _)| json!({"agent": agent, "path": path.to_string_lossy(), "installed": state}))
             .collect();
         ctx.print_json(&rows)?;
         return Ok(ExitCode::SUCCESS);
@@ -65,6 +74,12 @@ pub(super) fn status(ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         ctx.line(&clean::line(&format!("{agent:12} {word}  {}", path.display())))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether settings call a program that is not there. One without a folder is where the agent's shell finds it.
+fn is_gone(program: &str) -> bool {
+    let program = Path::new(program);
+    program.is_absolute() && !program.exists()
 }
 
 fn settings(agent: Agent, ctx: &Ctx) -> Result<(std::path::PathBuf, String), Failure> {
@@ -97,7 +112,11 @@ fn change(
         return Ok(ExitCode::SUCCESS);
     };
     let name = path.to_string_lossy();
-    let diff = unified_diff(&name, Some(before), Some(&after)).unwrap_or_default();
+    let diff = unified_diff(name.trim_start_matches('/'), Some(before), Some(&after)).unwrap_or_default();
+    let permissions = fs::metadata(path).ok().map(|known| known.permissions());
+    if permissions.as_ref().is_some_and(|known| known.readonly()) {
+        return Err(unusable(path, "it may not be written"));
+    }
     if !ctx.json {
         for line in diff.lines() {
             ctx.line(&clean::line(line))?;
@@ -114,6 +133,13 @@ fn change(
         }
     }
     replace_private_file(path, after.as_bytes(), Links::Follow, &ctx.host())?;
+    // Who may read it is not changed.
+    if let Some(Err(why)) = permissions.map(|known| fs::set_permissions(path, known)) {
+        ctx.caution("settings", &format!("{name} is now readable by you only: {why}"))?;
+    }
+    if let Some(key) = args.agent.switched_off(&after) {
+        ctx.caution("settings", &format!("{key} switches all hooks off: {agent} does not call this one"))?;
+    }
     if ctx.json {
         ctx.print_json(&json!({"agent": agent, "path": name, "changed": true, "diff": diff}))?;
     } else {

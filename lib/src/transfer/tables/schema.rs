@@ -14,10 +14,11 @@ use crate::write::NewFile;
 /// How long a writer waits for others: each stores one session at a time, and a hundred runs may finish together.
 const LOCK_WAIT: Duration = Duration::from_secs(30);
 
-/// The two tables of messages, also for Smithers' own database.
+/// The table of messages, also for Smithers' own database.
 macro_rules! messages {
     ($more:literal) => {
-        concat!("create table if not exists messages(
+        concat!(
+            "create table if not exists messages(
             id text primary key,
             agent_id text not null references agents(id),
             execution_id text not null,
@@ -29,13 +30,22 @@ macro_rules! messages {
             has_tool_calls integer default 0,
             has_reasoning integer default 0,
             has_files integer default 0,
-            text_preview text,", $more, "
+            text_preview text,",
+            $more,
+            "
             unique(agent_id, sequence)
         );
         create index if not exists idx_messages_agent on messages(agent_id);
         create index if not exists idx_messages_execution on messages(execution_id);
-        create index if not exists idx_messages_role on messages(role);
-        create table if not exists message_parts(
+        create index if not exists idx_messages_role on messages(role);"
+        )
+    };
+}
+
+/// The table of their parts.
+macro_rules! message_parts {
+    () => {
+        "create table if not exists message_parts(
             id text primary key,
             message_id text not null references messages(id),
             sequence integer not null,
@@ -50,7 +60,7 @@ macro_rules! messages {
         );
         create index if not exists idx_message_parts_message on message_parts(message_id);
         create index if not exists idx_message_parts_type on message_parts(type);
-        create index if not exists idx_message_parts_tool_name on message_parts(tool_name) where tool_name is not null;")
+        create index if not exists idx_message_parts_tool_name on message_parts(tool_name) where tool_name is not null;"
     };
 }
 
@@ -76,7 +86,8 @@ const STEPS: [&str; 1] = [concat!(
         tokens_output integer,
         tool_calls_count integer not null default 0
     );",
-    messages!("parent_id text, on_branch integer not null default 1, sidechain integer not null default 0,")
+    messages!("parent_id text, on_branch integer not null default 1, sidechain integer not null default 0,"),
+    message_parts!()
 )];
 
 /// Only where the column is there: a table of option C has none.
@@ -134,9 +145,13 @@ pub(super) fn open_smithers(path: &Path) -> Result<Connection> {
     if !["id", "execution_id"].iter().all(|column| agents.iter().any(|name| name == column)) {
         return Err(Error::NoSessions(path.to_path_buf()));
     }
-    if columns(&connection, "messages").map_err(database)?.is_empty() {
-        connection.execute_batch(concat!("begin immediate;", messages!(""), "commit;")).map_err(database)?;
-    }
+    let lacks = |table: &str| columns(&connection, table).map(|columns| columns.is_empty()).map_err(database);
+    let lacking = match (lacks("messages")?, lacks("message_parts")?) {
+        (false, false) => return Ok(connection),
+        (false, true) => message_parts!().to_owned(),
+        (true, _) => [messages!(""), message_parts!(), TOOL_CALLS_INDEX].concat(),
+    };
+    connection.execute_batch(&format!("begin immediate; {lacking} commit;")).map_err(database)?;
     Ok(connection)
 }
 
