@@ -25,20 +25,18 @@ struct Price {
 const MILLION: f64 = 1e6;
 
 impl Prices {
-    /// Reads the file. A mistake in it is a warning: what it would have priced is unpriced.
+    /// Reads the file. A mistake in an entry is a warning: what it would have priced is unpriced, and the others count.
     pub(crate) fn read(ctx: &mut Ctx) -> Result<Prices, Failure> {
         let path = ctx.home.config().join("prices.toml");
         if !path.is_absolute() {
             return Ok(Prices(Vec::new()));
         }
         let parsed = read_text(&path).and_then(|text| parse(&text));
-        match parsed {
-            Ok(prices) => Ok(Prices(prices)),
-            Err(why) => {
-                ctx.caution("prices", &format!("{}: {why}; it has no effect", path.display()))?;
-                Ok(Prices(Vec::new()))
-            }
+        let (prices, wrong) = parsed.unwrap_or_else(|why| (Vec::new(), vec![format!("{why}; no price in it counts")]));
+        for why in wrong {
+            ctx.caution("prices", &format!("{}: {why}", path.display()))?;
         }
+        Ok(Prices(prices))
     }
 
     /// What a request to a model costs, if its tokens are known.
@@ -56,17 +54,25 @@ impl Prices {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Price>, String> {
+/// The prices in the file, and what is wrong with the others.
+fn parse(text: &str) -> Result<(Vec<Price>, Vec<String>), String> {
     let document =
         Document::parse(text).map_err(|error| error.message().lines().next().unwrap_or_default().to_owned())?;
-    let Some(prices) = document.get("price") else { return Ok(Vec::new()) };
-    let prices = prices.as_array_of_tables().ok_or("`price` is not a list of [[price]] tables")?;
-    prices.iter().enumerate().map(|(at, table)| price(table).ok_or_else(|| invalid(at))).collect()
+    let Some(prices) = document.get("price") else { return Ok((Vec::new(), Vec::new())) };
+    let tables = prices.as_array_of_tables().ok_or("`price` is not a list of [[price]] tables")?;
+    let (mut prices, mut wrong) = (Vec::new(), Vec::new());
+    for (at, table) in tables.iter().enumerate() {
+        match price(table) {
+            Some(price) => prices.push(price),
+            None => wrong.push(invalid(at)),
+        }
+    }
+    Ok((prices, wrong))
 }
 
 fn invalid(at: usize) -> String {
     format!(
-        "[[price]] number {} needs match, input and output, and may have cache_read and cache_write, in dollars per million",
+        "[[price]] number {} does not count: it needs match, input and output, and may have cache_read and cache_write, in dollars per million",
         at + 1
     )
 }
@@ -100,7 +106,7 @@ mod tests {
     #[test]
     fn the_first_price_that_matches_counts() {
         let text = "[[price]]\nmatch = \"beacon-*\"\ninput = 2\noutput = 10.5\ncache_read = 0.5\n\n[[price]]\nmatch = \"*\"\ninput = 0\noutput = 0\n";
-        let prices = Prices(parse(text).unwrap());
+        let prices = Prices(parse(text).unwrap().0);
         let usage = Usage {
             input: Some(1_000_000),
             output: Some(2_000_000),
@@ -111,7 +117,17 @@ mod tests {
         assert_eq!(prices.cost("beacon-2-large", usage), Some(Cost::from_usd(2.0 + 21.0 + 2.0 + 2.0)));
         assert_eq!(prices.cost("local", usage), Some(Cost::from_usd(0.0)), "a price of nothing is a price");
         assert_eq!(prices.cost("local", Usage::default()), None, "nothing known is not nothing spent");
-        assert_eq!(Prices(parse("").unwrap()).cost("local", usage), None);
+        assert_eq!(Prices(parse("").unwrap().0).cost("local", usage), None);
+    }
+
+    #[test]
+    fn a_mistake_in_an_entry_leaves_the_others() {
+        let text =
+            "[[price]]\nmatch = \"*\"\ninput = -1\noutput = 1\n\n[[price]]\nmatch = \"zorg*\"\ninput = 2\noutput = 1\n";
+        let (prices, wrong) = parse(text).unwrap();
+        let usage = Usage { input: Some(1_000_000), ..Usage::default() };
+        assert_eq!(Prices(prices).cost("zorg-9", usage), Some(Cost::from_usd(2.0)));
+        assert!(wrong.len() == 1 && wrong[0].contains("number 1"), "{wrong:?}");
     }
 
     #[test]
@@ -125,7 +141,7 @@ mod tests {
             "[[price]]\nmatch = \"a\"\ninput = 1\noutput = nan",
             "not toml",
         ] {
-            assert!(parse(wrong).is_err(), "{wrong}");
+            assert!(parse(wrong).map_or(true, |(_, wrong)| !wrong.is_empty()), "{wrong}");
         }
     }
 }

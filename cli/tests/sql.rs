@@ -58,6 +58,7 @@ fn nothing_but_one_question_is_answered() {
         ("insert into sessions(id) values ('x')", "only questions are answered"),
         ("delete from usage", "only questions are answered"),
         ("create table t(x)", "only questions are answered"),
+        ("reindex", "only questions are answered"),
         ("attach 'x.db' as x", "only questions are answered"),
         ("pragma journal_mode = delete", "only questions are answered"),
         ("vacuum into 'x.db'", "only questions are answered"),
@@ -96,4 +97,13 @@ fn a_table_and_a_csv_have_the_same_cells() {
     assert_eq!(env.run(&["--demo", "sql", sql]).out, "x  y  x  z\na  ·  2  =1\n");
     assert_eq!(env.run(&["--demo", "sql", sql, "--csv"]).out, "x,y,x,z\r\na,,2,'=1\r\n");
     assert_eq!(ask(&env, sql), json!([{"x": "a", "y": null, "x_2": 2, "z": "=1"}]));
+}
+
+#[test]
+fn a_text_that_is_not_utf8_is_shown_all_the_same() {
+    let env = TestEnv::new();
+    assert_eq!(
+        ask(&env, "select cast(x'61ff' as text) as broken, 1 as one"),
+        json!([{"broken": "a\u{fffd}", "one": 1}])
+    );
 }

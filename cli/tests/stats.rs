@@ -142,6 +142,14 @@ fn what_no_list_knows_is_unpriced_until_the_user_prices_it() {
     fs::create_dir_all(prices.parent().unwrap()).unwrap();
     fs::write(&prices, "[[price]]\nmatch = \"my-*\"\ninput = 1000000\noutput = 0\ncache_read = 0\n").unwrap();
     assert_eq!((&total(&env)["costUsd"], &total(&env)["unpriced"]), (&json!(40.0), &json!(0)));
+    let question = "select sum(cost_usd) as usd from usage where counted";
+    assert_eq!(env.run(&["sql", question, "--all", "--json"]).json(), json!([{"usd": 40.0}]), "the same in SQL");
+    // A mistake in one entry leaves the others.
+    let good = fs::read_to_string(&prices).unwrap();
+    fs::write(&prices, format!("[[price]]\nmatch = \"*\"\ninput = -1\noutput = 0\n{good}")).unwrap();
+    let partly = env.run(&["stats", "--all", "--json"]);
+    assert_eq!(partly.json()["total"]["costUsd"], json!(40.0));
+    assert!(partly.err.contains("number 1 does not count"), "{}", partly.err);
     fs::write(&prices, "[[price]]\nmatch = 3").unwrap();
     let wrong = env.run(&["stats", "--all"]);
     assert!(wrong.code == 0 && wrong.err.contains("prices.toml"), "{}", wrong.all());
@@ -258,4 +266,18 @@ fn a_pipe_has_plain_numbers() {
         "{csv}"
     );
     assert_eq!(env.run(&["stats", "--all", "--blocks", "--by", "model"]).code, 2, "windows have no other rows");
+}
+
+#[test]
+fn a_time_in_which_nothing_happened_is_said() {
+    let env = TestEnv::new();
+    claude(&env, "s1");
+    for option in ["--by=day", "--blocks"] {
+        let nothing = env.run(&["stats", "--all", "--until", "2001-01-01", option]);
+        assert!(
+            nothing.code == 1 && nothing.out.is_empty() && nothing.err.contains("Nothing happened"),
+            "{}",
+            nothing.all()
+        );
+    }
 }

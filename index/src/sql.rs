@@ -15,6 +15,7 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Batch, Connection, Statement};
+use scrollback::model::{Cost, Usage};
 use scrollback::view::SessionRow;
 use scrollback::{Error as ReadError, Source};
 
@@ -82,11 +83,13 @@ type Reads = HashSet<(String, String)>;
 
 impl Archive {
     /// Answers SQL over sessions. `everything` has all of them, of which some are in scope: an occurrence of a fact can count elsewhere.
+    /// `price` is what a request cost that neither the agent nor the list of prices knows.
     pub fn sql(
         &mut self,
         question: &str,
         everything: Vec<(Box<SessionRow>, Source)>,
         is_in_scope: &(dyn Fn(&SessionRow) -> bool + Sync),
+        price: &dyn Fn(&str, Usage) -> Option<Cost>,
     ) -> Result<SqlAnswer, SqlError> {
         let mut connection = Connection::open_in_memory().map_err(invalid)?;
         connection.execute_batch(TABLES).map_err(invalid)?;
@@ -97,7 +100,7 @@ impl Archive {
             .collect();
         self.add_part_text(&connection, sources).map_err(invalid)?;
         let reads = reads(&mut connection, question)?;
-        let unreadable = self.fill(&connection, &reads, everything, is_in_scope).map_err(invalid)?;
+        let unreadable = self.fill(&connection, &reads, everything, is_in_scope, price).map_err(invalid)?;
         let mut answer = ask(&mut connection, question)?;
         answer.unreadable = unreadable;
         Ok(answer)
@@ -138,7 +141,8 @@ fn reads(connection: &mut Connection, question: &str) -> Result<Reads, SqlError>
         }
     };
     connection.authorizer(Some(authorize)).map_err(invalid)?;
-    let prepared = one(connection, question).map(|statement| statement.readonly());
+    // Only a question has columns.
+    let prepared = one(connection, question).map(|statement| statement.readonly() && statement.column_count() > 0);
     connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>).map_err(invalid)?;
     if *is_writing.lock().unwrap_or_else(PoisonError::into_inner) {
         return Err(SqlError::Writes);
@@ -193,7 +197,14 @@ fn ask(connection: &mut Connection, question: &str) -> Result<SqlAnswer, SqlErro
         for at in 0..width {
             let value = row.get_ref(at).map_err(stopped)?;
             room = room.checked_sub(size_of(value)).ok_or(SqlError::TooLarge)?;
-            values.push(row.get(at).map_err(stopped)?);
+            // What is no text as SQLite has it is shown all the same.
+            values.push(match value {
+                ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+                ValueRef::Blob(bytes) => Value::Blob(bytes.to_vec()),
+                ValueRef::Null => Value::Null,
+                ValueRef::Integer(number) => Value::Integer(number),
+                ValueRef::Real(number) => Value::Real(number),
+            });
         }
         answer.rows.push(values);
     }

@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
+use scrollback::model::Usage;
 use scrollback_index::{SQL_ROWS, SqlAnswer, SqlValue};
 use serde_json::{Map, Value, json};
 
@@ -10,6 +11,7 @@ use super::stats::csv;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::prices::Prices;
 use crate::render::table::{Cell, Column, Table};
 use crate::session::scope::Everything;
 use crate::session::{archive, scope};
@@ -49,7 +51,9 @@ pub(crate) fn run(args: &SqlArgs, global: &Global, ctx: &mut Ctx) -> Result<Exit
     }
     let scope = scope::scope(global, ctx)?;
     let Everything { sessions, in_scope, mut archive, .. } = scope::everything(places, &scope, global, ctx)?;
-    let answer = archive.sql(&args.question, sessions, &|row| in_scope.holds(row));
+    let prices = Prices::read(ctx)?;
+    let price = |model: &str, usage: Usage| prices.cost(model, usage);
+    let answer = archive.sql(&args.question, sessions, &|row| in_scope.holds(row), &price);
     archive::warn_about_index(&mut archive, ctx)?;
     let answer = answer.map_err(|error| {
         Failure::new(FailureKind::Usage, error.to_string()).hint("the views and their columns are in docs/sql.md")

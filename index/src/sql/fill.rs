@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use rayon::prelude::*;
 use rusqlite::types::Value;
 use rusqlite::{Connection, params, params_from_iter};
+use scrollback::model::{Cost, Usage};
 use scrollback::session::Session;
 use scrollback::transfer::tables::{MessageRow, message_rows};
 use scrollback::view::counting::{Elected, Reason};
@@ -35,6 +36,7 @@ impl Archive {
         reads: &Reads,
         mut everything: Vec<(Box<SessionRow>, Source)>,
         is_in_scope: &(dyn Fn(&SessionRow) -> bool + Sync),
+        price: &dyn Fn(&str, Usage) -> Option<Cost>,
     ) -> rusqlite::Result<Vec<ReadError>> {
         let reads_table = |table: &str| reads.iter().any(|(read, _)| read == table);
         let reads_column = |table: &str, column: &str| reads.contains(&(table.to_owned(), column.to_owned()));
@@ -76,7 +78,7 @@ impl Archive {
             }
         }
         if reads_table("usage") {
-            unreadable.extend(self.usage(connection, everything, is_in_scope, &messages_of)?);
+            unreadable.extend(self.usage(connection, everything, is_in_scope, &messages_of, price)?);
         }
         connection.execute_batch("commit")?;
         Ok(unreadable)
@@ -88,6 +90,7 @@ impl Archive {
         everything: Vec<(Box<SessionRow>, Source)>,
         is_in_scope: &(dyn Fn(&SessionRow) -> bool + Sync),
         messages_of: &HashMap<crate::index::Place, HashMap<u32, String>>,
+        price: &dyn Fn(&str, Usage) -> Option<Cost>,
     ) -> rusqlite::Result<Vec<ReadError>> {
         let counted = self.count(everything, is_in_scope, &|| {});
         let elected = Elected::among(&counted.sessions);
@@ -100,7 +103,8 @@ impl Archive {
                 let request = &if is_counted { elected.whole(request) } else { *request };
                 let usage = request.usage();
                 let model = request.model.and_then(|model| session.counts.models.get(usize::from(model)));
-                let cost = request.recorded_cost.or(request.listed_cost).map(|cost| cost.to_usd());
+                let known = request.recorded_cost.or(request.listed_cost);
+                let cost = known.or_else(|| price(model?, usage)).map(|cost| cost.to_usd());
                 let count = |count: Option<u64>| count.map(|count| count as i64);
                 statement.execute(params![
                     format!("{:016x}", request.id),
