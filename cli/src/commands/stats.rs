@@ -71,6 +71,9 @@ Examples:
   scrollback stats --by tool
   scrollback stats --explain --since 1d";
 
+/// What is said where there is nothing to count.
+const NOTHING: &str = "Nothing happened in the sessions and the time that were asked for.";
+
 impl By {
     fn level(self) -> Level {
         match self {
@@ -112,6 +115,8 @@ pub(crate) fn run(args: &StatsArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
         csv::print(&rows::titles(&stats.by), &rows::values(&stats), ctx)?;
     } else if ctx.json {
         ctx.print_json(&stats)?;
+    } else if stats.total.sessions == 0 {
+        ctx.note(NOTHING)?;
     } else {
         let text = rows::text(&stats, ctx);
         ctx.page_if_long(text.lines().count());

@@ -27,6 +27,9 @@ pub(super) fn run(names: &[SessionName], output: &Path, global: &Global, ctx: &m
     // What is in a file leaves, wherever the command was typed.
     let mask = if ctx.is_not_redacting() { None } else { Some(redaction::for_reading(ctx)?) };
     let path = ctx.typed_in.join(output);
+    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
+        return Err(Failure::new(FailureKind::Usage, format!("{} is no folder", folder.display())));
+    }
     let host = ctx.host();
     // Nothing is made before there is something to store.
     let mut tables = None;
@@ -45,8 +48,9 @@ pub(super) fn run(names: &[SessionName], output: &Path, global: &Global, ctx: &m
         };
         Ok(())
     };
-    for name in names {
-        let named = name::resolve(name, global, ctx)?;
+    // A name that is wrong is known before anything is stored.
+    let named: Vec<_> = names.iter().map(|name| name::resolve(name, global, ctx)).collect::<Result<_, _>>()?;
+    for named in named {
         store(&named.located.open(global, ctx, Bridge::AsTheAgent, None, mask.as_ref())?)?;
     }
     if names.is_empty() {

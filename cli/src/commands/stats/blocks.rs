@@ -29,6 +29,8 @@ pub(super) fn run(
         let titles = ["start", "end"].into_iter().chain(SPENT).chain(RATES).map(str::to_owned);
         let rows: Vec<Vec<String>> = blocks.iter().map(values).collect();
         csv::print(&titles.collect::<Vec<String>>(), &rows, ctx)?;
+    } else if blocks.is_empty() {
+        ctx.note(super::NOTHING)?;
     } else {
         let text = text(&blocks, query, ctx);
         ctx.page_if_long(text.lines().count());
@@ -91,7 +93,7 @@ fn text(blocks: &[Block], query: &StatsQuery<'_>, ctx: &Ctx) -> String {
     if let Some(left) = blocks.last().and_then(|block| block.left.as_ref()) {
         let minutes = match ctx.on_terminal {
             true => clock::span((left.minutes * 60_000.0) as u64),
-            false => format!("{} min", left.minutes),
+            false => format!("{} min", left.minutes.round()),
         };
         text.push_str(&format!("The running window ends in {minutes}"));
         let tokens = left

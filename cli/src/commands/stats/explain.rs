@@ -156,7 +156,7 @@ fn unread_usage(session: &CountedSession, at: Option<i64>, trace: RequestTrace) 
         message_id: trace.message_id,
         request_id: trace.request_id,
         at: at.and_then(|at| Timestamp::from_microsecond(at).ok()),
-        model: None,
+        model: trace.model,
         usage: Usage::default(),
         cost_usd: None,
         cost_from: "unpriced".to_owned(),
@@ -205,7 +205,7 @@ fn lines(request: &Explained) -> String {
     let mut text = format!(
         "{}:{line}\n  {ids} · {model} · {at}\n  {} · {cost}\n  {}\n",
         request.path,
-        counts.join(", "),
+        if counts.is_empty() { "no tokens known".to_owned() } else { counts.join(", ") },
         request.rule
     );
     if !request.ignored.is_empty() {

@@ -239,14 +239,20 @@ fn a_replay_with_new_times_counts_in_its_origin() {
         // Nothing of its own is no session.
         check(&[a.clone(), fork("b", &[])], json!({"requests": 2, "turns": 2, "messages": 4, "sessions": 1}));
         let other = fork("c", &codex_turn(130, "other", 38, 8));
-        check(&[a.clone(), fork("b", &own), other], json!({"usage": {"input": 90, "output": 45}, "requests": 4, "turns": 4}));
+        check(
+            &[a.clone(), fork("b", &own), other],
+            json!({"usage": {"input": 90, "output": 45}, "requests": 4, "turns": 4}),
+        );
     }
     // Without the origin, what two replays begin with counts once.
     let fork = |id: &str, prompt: &str, tokens: u64| {
         let own = codex_turn(110, prompt, 30 + tokens, tokens);
         codex(id, json!({"forked_from_id": "a"}), &[stamped(100, &origin), own].concat())
     };
-    check(&[fork("b", "x", 5), fork("c", "y", 6)], json!({"usage": {"input": 82, "output": 41}, "requests": 4, "turns": 4}));
+    check(
+        &[fork("b", "x", 5), fork("c", "y", 6)],
+        json!({"usage": {"input": 82, "output": 41}, "requests": 4, "turns": 4}),
+    );
     check(&[fork("b", "x", 5)], json!({"usage": {"input": 70, "output": 35}, "requests": 3, "turns": 3}));
 }
 

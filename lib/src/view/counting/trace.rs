@@ -22,6 +22,8 @@ pub struct RequestTrace {
     pub message_id: Option<String>,
     /// The id of the request, where the agent writes it.
     pub request_id: Option<String>,
+    /// The model, where the record names it.
+    pub model: Option<String>,
     /// Counts and costs that are not believed, as they are written.
     pub ignored: Vec<(String, String)>,
 }
@@ -99,6 +101,7 @@ fn of_record(session: &Session, record: RecordRef<'_>, json: &Value, lines: Vec<
         record: Some(record.id().into_owned()),
         message_id: text(&["message", "id"]).or_else(|| text(&["payload", "response_id"])),
         request_id: text(&["requestId"]).or_else(|| text(&["payload", "turn_id"])),
+        model: text(&["message", "model"]).or_else(|| text(&["model"])),
         ignored: Vec::new(),
     }
 }
