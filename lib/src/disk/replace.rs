@@ -15,14 +15,38 @@ pub(crate) enum Durable {
     Yes,
 }
 
-/// Replaces a file's content. Readers see the old or the new one, never a part.
+/// Who may read the new content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Its owner: it is a file of ours.
+    Owner,
+    /// Whoever could read the old one: it is another program's file.
+    AsItWas,
+}
+
+/// Replaces the content of a file of ours. Readers see the old or the new one, never a part.
 pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], durable: Durable) -> Result<()> {
+    replace_for(Access::Owner, disk, path, new_id, bytes, durable)
+}
+
+/// Replaces a file's content.
+pub(crate) fn replace_for(
+    access: Access,
+    disk: &dyn Disk,
+    path: &Path,
+    new_id: &str,
+    bytes: &[u8],
+    durable: Durable,
+) -> Result<()> {
     let beside = beside(path, new_id);
     let written = (|| {
         let file = disk.create(&beside).at(&beside)?;
         write_all(&*file, bytes, &beside)?;
         if durable == Durable::Yes {
             file.sync().at(&beside)?;
+        }
+        if access == Access::AsItWas && disk.exists(path) {
+            disk.copy_mode(path, &beside).at(&beside)?;
         }
         disk.rename(&beside, path).at(path)
     })();

@@ -17,7 +17,7 @@ mod redaction_key;
 
 pub use fork::{Fork, Forked};
 pub use kept::{Kept, KeptNow};
-pub use private_file::{NewFile, append_private_line, replace_private_file};
+pub use private_file::{NewFile, append_private_line, replace_private_file, replace_settings};
 pub use recorder::{Answer, Delta, Durability, Entry, Options, Recorder, Report, Saved, Warning, Watched, steps};
 pub use redaction_key::{known_redaction_key, redaction_key};
 pub use rotate::{EndedSession, Rotation, When};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::disk::append::{Appender, make_folders};
-use crate::disk::replace::{self, Durable};
+use crate::disk::replace::{self, Access, Durable};
 use crate::disk::{Appended, Disk, OpenLog, Real};
 use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
@@ -21,6 +21,13 @@ pub fn replace_private_file(path: &Path, bytes: &[u8], links: Links, host: &Host
     };
     make_folders(&Real, &path)?;
     replace::replace(&Real, &path, &(host.new_id)(), bytes, Durable::Yes)
+}
+
+/// Replaces the settings of another program, through links: who may read them stays as it is. A new file is readable by its owner only.
+pub fn replace_settings(path: &Path, bytes: &[u8], host: &Host) -> Result<()> {
+    let path = Real.resolve(path);
+    make_folders(&Real, &path)?;
+    replace::replace_for(Access::AsItWas, &Real, &path, &(host.new_id)(), bytes, Durable::Yes)
 }
 
 /// Appends a line to a log of ours, and creates it with the folders above it: readable by its owner only. Several programs may do so at

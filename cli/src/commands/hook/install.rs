@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use scrollback::model::regular_file::Links;
 use scrollback::view::files::unified_diff;
-use scrollback::write::replace_private_file;
+use scrollback::write::replace_settings;
 use serde_json::json;
 
 use super::agents::Agent;
@@ -113,8 +112,7 @@ fn change(
     };
     let name = path.to_string_lossy();
     let diff = unified_diff(name.trim_start_matches('/'), Some(before), Some(&after)).unwrap_or_default();
-    let permissions = fs::metadata(path).ok().map(|known| known.permissions());
-    if permissions.as_ref().is_some_and(|known| known.readonly()) {
+    if fs::metadata(path).is_ok_and(|known| known.permissions().readonly()) {
         return Err(unusable(path, "it may not be written"));
     }
     if !ctx.json {
@@ -132,11 +130,7 @@ fn change(
             return Ok(ExitCode::SUCCESS);
         }
     }
-    replace_private_file(path, after.as_bytes(), Links::Follow, &ctx.host())?;
-    // Who may read it is not changed.
-    if let Some(Err(why)) = permissions.map(|known| fs::set_permissions(path, known)) {
-        ctx.caution("settings", &format!("{name} is now readable by you only: {why}"))?;
-    }
+    replace_settings(path, after.as_bytes(), &ctx.host())?;
     if let Some(key) = args.agent.switched_off(&after) {
         ctx.caution("settings", &format!("{key} switches all hooks off: {agent} does not call this one"))?;
     }
