@@ -351,13 +351,17 @@ fn a_copied_sub_agent_of_a_fork_is_no_session() {
             (line["agentId"], line["isSidechain"]) = ("7".into(), true.into());
         }
         let mut child = claude(id, &lines);
-        (child.row.id, child.row.path) = (SessionId::from("agent-7"), format!("/{id}/agent-7"));
+        (child.row.id, child.row.path) = (SessionId::from(format!("agent-{id}").as_str()), format!("/{id}/agent"));
         child
     };
     let own = [prompt("07:59:00", "Look it up"), answer("09:01:00", "9", text("At five."), tokens(5))];
     let fork = claude("b", &marked(&own, "a"));
     let sessions = [claude("a", &own), sub_agent("a"), fork, sub_agent("b")];
     check(&sessions, json!({"requests": 4, "sessions": 1}));
+    // Nor is the same session in another folder.
+    let mut moved = claude("a", &own);
+    moved.row.path = "/moved/a".into();
+    check(&[claude("a", &own), moved], json!({"requests": 1, "sessions": 1}));
     assert_eq!(count(&sessions, &[Level::Session]).rows.len(), 1);
 }
 
