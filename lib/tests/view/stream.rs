@@ -234,11 +234,10 @@ fn what_a_message_learns_from_its_neighbours_is_told() {
     ");
     // A rewind to a record that comes late.
     let rewind = "{\"type\":\"rewind\",\"uuid\":\"w\",\"parentUuid\":\"z\"}\n".to_owned() + &user("n", "\"w\"", "Anew");
-    let late = "{\"type\":\"title\",\"uuid\":\"z\",\"parentUuid\":null,\"title\":\"Late\"}\n".to_owned()
-        + &user("m", "\"n\"", "On");
+    let late = user("z", "null", "Late") + &user("m", "\"n\"", "On");
     insta::assert_snapshot!(told(&[&rewind, &late]), @r#"
     n <rewind to null>+Anew
-    n <rewind to "z">+Anew, m On
+    removed n, z Late, n <rewind to "z">+Anew, m On
     "#);
 }
 
