@@ -74,11 +74,8 @@ fn from_ends(ends: &FileEnds<'_>, source: &Source, reading: &ReadOptions<'_>) ->
     row.head = end.head().map(|head| RecordId(head.id().into_owned()));
     row.git_branch = end.git_branch().map(|branch| end.shown(branch)).or(row.git_branch);
     row.agent_version = end.agent_version().map(|version| end.shown(version)).or(row.agent_version);
-    for model in end.models().iter().map(|model| end.shown(model)) {
-        if !row.models.contains(&model) {
-            row.models.push(model);
-        }
-    }
+    // Others may have answered in the middle.
+    row.models.clear();
     row.summaries.extend(end.summaries());
     let marked = source.dialect.traits().title_mark.map_or(Ok(None), |mark| ends.last_title(mark))?;
     for title in end.title().into_iter().chain(&marked) {

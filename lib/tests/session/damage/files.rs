@@ -127,14 +127,15 @@ fn a_file_that_changes_after_it_was_read_is_told() {
 }
 
 #[test]
-fn a_model_at_both_ends_of_a_long_log_is_listed_once() {
+fn the_models_of_a_long_log_are_known_only_when_all_of_it_is_read() {
     let said =
         |model: &str| format!("{{\"type\":\"assistant\",\"model\":\"{model}\",\"message\":{{\"content\":\"ok\"}}}}\n");
     let log = [said("a"), said("b"), said("x").repeat(2_000), said("b"), said("c"), said("a")].concat();
     let store = Store::new();
     let source = Source::file(native(), &store.log("s", log.as_bytes()));
-    let row = listing::row(&source, &reading(), Depth::Ends).unwrap();
-    assert_eq!(row.models, ["a", "b", "x", "c"]);
+    let models = |depth| listing::row(&source, &reading(), depth).unwrap().models;
+    assert_eq!(models(Depth::Ends), [""; 0]);
+    assert_eq!(models(Depth::Whole), ["a", "b", "x", "c"]);
 }
 
 #[test]
