@@ -156,6 +156,15 @@ fn a_checkpoint_fits_only_the_file_that_it_was_made_of() {
         resume(&checkpoint)
     };
     assert!(changed(|bytes| bytes.extend_from_slice(b"{}\n")));
+    let beside = dir.path().join("beside");
+    fs::write(&beside, &bytes).unwrap();
+    fs::rename(&beside, &path).unwrap();
+    assert!(resume(&checkpoint), "a copy says the same");
+    let mut edited = [&bytes[..], b"{}\n"].concat();
+    edited[bytes.len() / 2] ^= 1;
+    fs::write(&beside, &edited).unwrap();
+    fs::rename(&beside, &path).unwrap();
+    assert!(!resume(&checkpoint), "another middle, in a file that grew and was put in its place");
     assert!(!changed(|bytes| bytes.truncate(bytes.len() / 2)), "truncated");
     assert!(!changed(|bytes| bytes[2] ^= 1), "another beginning");
     assert!(!changed(|bytes| *bytes.iter_mut().rev().nth(20).unwrap() ^= 1), "another end");

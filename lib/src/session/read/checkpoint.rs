@@ -1,8 +1,9 @@
 //! A session that was read, as bytes that can be kept: later, only what was appended to its file since has to be read.
 //!
 //! A checkpoint has the skeleton (`tree/skeleton.rs`) and how far it reaches, not the text. It fits if the file is the same one and has
-//! grown, or was not changed at all, and still begins and, up to there, ends as it did; every record is compared with its hash when
-//! its body is read. What does not fit is read whole.
+//! grown, was not changed at all, or has the same bytes up to there (a copy, or a file that got another name or other permissions), and
+//! still begins and, up to there, ends as it did; every record is compared with its hash when its body is read. What does not fit is
+//! read whole.
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -15,6 +16,7 @@ use crate::redact::{Redactor, SensitiveCalls};
 use crate::session::mask::Mask;
 use crate::session::read::base::Base;
 use crate::session::read::files::{Contents, OpenFile};
+use crate::session::read::hashed::Hashed;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::parser::Position;
 use crate::session::tree::facts::Facts;
@@ -45,6 +47,9 @@ struct Checkpoint {
     /// The hashes of the first bytes, and of the last before `offset`.
     beginning: u64,
     end: u64,
+    /// The hash of all bytes before `offset`, and how to continue it.
+    content: u64,
+    hashed: Hashed,
     file: FileMark,
     skeleton: Kept,
     calls: Option<KeptCalls>,
@@ -77,7 +82,8 @@ impl FileMark {
         Ok(Some(FileMark { inode, length: metadata.len(), changed }))
     }
 
-    /// Whether a file with this mark can be the one that had the mark before, unchanged or with more at its end.
+    /// Whether a file with this mark must be the one that had the mark before, unchanged or with more at its end. Otherwise its bytes
+    /// decide.
     fn continues(self, before: FileMark) -> bool {
         self == before || (self.inode == before.inode && self.length > before.length)
     }
@@ -165,6 +171,8 @@ impl Session {
         let Position { offset, line, .. } = self.tail.at;
         let (beginning, end) = ends(&self.files.0[0], offset)?;
         let Some(file) = FileMark::of(&self.files.0[0])? else { return Ok(None) };
+        let mut hashed = self.tail.hashed;
+        let content = hashed.up_to(offset, &self.files.0[0])?;
         if let Some(mask) = &self.mask
             && has_secret(&skeleton, calls.as_ref(), mask.redactor())
         {
@@ -178,6 +186,8 @@ impl Session {
             line,
             beginning,
             end,
+            content,
+            hashed,
             file,
             skeleton: Kept::from(skeleton),
             calls: calls.map(|(mask, calls)| KeptCalls { fingerprint: mask.redactor().fingerprint(), calls }),
@@ -203,8 +213,11 @@ impl Session {
         };
         let Checkpoint { offset, line, .. } = checkpoint;
         let length = file.len()?;
+        if length < offset || ends(file, offset)? != (checkpoint.beginning, checkpoint.end) {
+            return Ok(None);
+        }
         let is_continued = FileMark::of(file)?.is_some_and(|now| now.continues(checkpoint.file));
-        if !is_continued || length < offset || ends(file, offset)? != (checkpoint.beginning, checkpoint.end) {
+        if !is_continued && Hashed::default().up_to(offset, file)? != checkpoint.content {
             return Ok(None);
         }
         let appended = file.read_at(offset, length - offset)?;
@@ -218,6 +231,7 @@ impl Session {
         session.report_copies();
         session.read_sidecar(reading.now);
         session.tail.at = Position { offset, line, file: 0 };
+        session.tail.hashed = checkpoint.hashed;
         session.append(&appended, reading);
         // It begins in another session: that is read from its beginning.
         if !matches!(session.tail.base, Base::Unknown) {

@@ -18,6 +18,7 @@ pub mod sanitize;
 pub(crate) mod tail;
 pub(crate) mod base;
 pub(crate) mod checkpoint;
+pub(crate) mod hashed;
 pub(crate) mod kept;
 
 pub use parser::VALUE_LIMIT_BYTES;

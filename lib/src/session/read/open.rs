@@ -22,6 +22,7 @@ use crate::session::mask::Mask;
 use crate::session::read::base::{self, Base};
 use crate::session::read::files::{Contents, Files, OpenFile, open_file};
 use crate::session::read::format;
+use crate::session::read::hashed::Hashed;
 use crate::session::read::packed;
 use crate::session::read::parallel::SPLIT;
 use crate::session::read::parser::{Position, ValueUnit};
@@ -96,6 +97,7 @@ impl Session {
             before_pending: None,
             base: Base::Unknown,
             bridge: reading.bridge,
+            hashed: Hashed::default(),
             now: reading.now,
         };
         let sidecar = Facts::default();

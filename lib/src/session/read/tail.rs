@@ -7,6 +7,7 @@ use crate::session::Session;
 use crate::session::read::base::{Base, BaseRef};
 use crate::session::read::files::Contents;
 use crate::session::read::format;
+use crate::session::read::hashed::Hashed;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::parser::{Parser, Position, Sink, VALUE_LIMIT_BYTES, ValueUnit};
 use crate::session::tree::Bridge;
@@ -24,6 +25,8 @@ pub(crate) struct Tail {
     pub(crate) before_pending: Option<SkeletonMark>,
     pub(crate) base: Base,
     pub(crate) bridge: Bridge,
+    /// What a checkpoint that it was read from knows of the file's bytes.
+    pub(crate) hashed: Hashed,
     pub(crate) now: Timestamp,
 }
 
