@@ -8,10 +8,11 @@ use serde_json::Value;
 use crate::model::error::Result;
 use crate::model::message::{Part, ToolPart};
 use crate::model::named_enum;
-use crate::model::record::{Body, Content, Display, Kind, Outcome, RecordId, ToolResult};
+use crate::model::record::{Body, Content, Display, Kind, Outcome, RecordId, Title, ToolResult};
 use crate::session::tree::NodeIx;
 use crate::session::{RecordRef, Session};
 use crate::view::conversation::Conversation;
+use crate::view::describe;
 use crate::view::tool_view::{Changes, PATHS, ToolView, attached_name, result_text, text};
 
 named_enum! {
@@ -31,7 +32,8 @@ named_enum! {
 /// One text of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchText {
-    /// Its number in the record: first the parts, then the results of tools.
+    /// Its number in the record, which no other text of it has: first the parts, then the results of tools, then what people see instead
+    /// of several parts.
     pub part: usize,
     /// Whose text it is.
     pub role: TextRole,
@@ -139,6 +141,24 @@ impl<'s> SearchTexts<'s> {
         RecordId(self.session.at(first).id().into_owned())
     }
 
+    /// The record that a title is shown with: the one that has it, if a conversation leads there, or else the first message.
+    pub fn titled(&self, wanted: &str) -> Option<RecordRef<'s>> {
+        let session = self.session;
+        let first_message = |head: RecordRef<'s>| {
+            let branch = session.branch(head);
+            let conversation = Conversation::new(&branch);
+            (!conversation.is_empty()).then(|| session.at(conversation.first(0).node))
+        };
+        let has_title = |record: &RecordRef<'s>| {
+            let body = (record.kind() == Kind::Title).then(|| record.body());
+            body.is_some_and(
+                |body| matches!(body, Ok(Body::Title(Title { text, .. })) if describe::title(&text) == wanted),
+            )
+        };
+        let titled = session.records().rev().find(has_title).filter(|record| first_message(*record).is_some());
+        titled.or_else(|| session.head().and_then(first_message)).or_else(|| session.records().next())
+    }
+
     /// The texts of a record.
     pub fn of(&mut self, record: RecordRef<'s>) -> Result<Vec<SearchText>> {
         if let Some(caller) = record.late_caller() {
@@ -184,13 +204,17 @@ impl<'s> SearchTexts<'s> {
         let is_error = content.error.is_some() || record.is_failure();
         let speech =
             |part: usize, text: &str| SearchText { model: content.model.clone(), is_error, ..plain(part, role, text) };
-        if let Some(display) = &content.display {
-            // What people see of it, and what they typed.
-            texts.push(speech(0, &displayed(display)));
+        let (parts, results) = (content.parts.len(), content.results.len());
+        // What people see of it, and what they typed. It stands for an only part.
+        let display = content.display.as_ref().map(displayed);
+        if let Some(display) = &display {
+            texts.push(speech(if parts > 1 { parts + results } else { 0 }, display));
         }
+        // A part that people see is the same text.
+        let is_seen = |text: &str| display.as_ref().is_some_and(|display| parts == 1 || display.contains(text.trim()));
         for (at, part) in content.parts.iter().enumerate() {
             match part {
-                Part::Text(_) if content.display.is_some() && content.parts.len() == 1 => {}
+                Part::Text(text) if is_seen(&text.text) => {}
                 Part::Text(text) => texts.push(speech(at, &text.text)),
                 Part::Reasoning(thought) => {
                     texts.push(SearchText { is_thinking: true, ..speech(at, &thought.text) });
@@ -213,7 +237,7 @@ impl<'s> SearchTexts<'s> {
         }
         let session = self.session;
         for (at, result) in content.results.iter().enumerate() {
-            let part = content.parts.len() + at;
+            let part = parts + at;
             let callers = session.derived.keys.callers.get(&record.node).into_iter().flatten();
             let facts = self.call_facts(&result.call_id, callers.map(|caller| session.at(*caller)))?;
             texts.push(output(part, result, facts));
