@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 use scrollback::dialect;
 use scrollback::model::Error;
-use scrollback::write::{Removed, Store, Trash, TrashError};
+use scrollback::write::{Kept, Removed, Store, Trash, TrashError};
 use serde::Serialize;
 
 use super::FOUND_PROBLEMS;
@@ -82,7 +82,7 @@ Examples:
 
 /// Restore a removed session
 ///
-/// Moves its files back to where they were. If another file is there now, nothing is moved.
+/// Moves its files and kept copies back. If another file is in their place now, nothing is moved.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 struct RestoreArgs {
@@ -151,7 +151,9 @@ fn print_table(removed: &[Removed], ctx: &mut Ctx) -> Result<(), Failure> {
 
 fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let all = content(global, ctx);
-    let only = named(&args.id, &all.removed).map_err(|failure| match all.broken(&args.id) {
+    let kept = Kept::open(&ctx.home, ctx.host());
+    let is_copy = |removed: &Removed| removed.origin.path.starts_with(kept.root());
+    let only = named_original(&args.id, &all.removed, &is_copy).map_err(|failure| match all.broken(&args.id) {
         Some(Broken { entry, why, .. }) if failure.kind == FailureKind::NotFound => {
             Failure::new(FailureKind::Io, format!("{:?} cannot be restored: {why}", entry.id)).hint(format!(
                 "look into {}, or run `scrollback trash empty {}` to delete it",
@@ -162,6 +164,12 @@ fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCod
         _ => failure,
     })?;
     let back = trash_at(&only.root, ctx).restore(&only.id)?;
+    for copy in copies_of(only, &all.removed, &is_copy) {
+        // One whose place is taken stays in the trash.
+        if let Err(error) = trash_at(&copy.root, ctx).restore(&copy.id) {
+            ctx.warn(&error.into())?;
+        }
+    }
     let (session, path) = (back.origin.session, back.origin.path);
     if ctx.json {
         ctx.print_json(&Done { session, record: None, path })?;
@@ -170,6 +178,35 @@ fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCod
     ctx.line(&format!("restored {}", clean::line(&session)))?;
     ctx.note(&path.display().to_string())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The kept copies that were removed with a session: the last ones before it was removed again.
+fn copies_of<'r>(
+    session: &'r Removed,
+    all: &'r [Removed],
+    is_copy: &'r dyn Fn(&Removed) -> bool,
+) -> impl Iterator<Item = &'r Removed> {
+    let of_session = all.iter().filter(|other| {
+        other.id != session.id
+            && (&other.origin.session, &other.origin.dialect) == (&session.origin.session, &session.origin.dialect)
+            && other.origin.removed >= session.origin.removed
+    });
+    let again = of_session.clone().filter(|other| !is_copy(other));
+    let again = again.filter_map(|other| other.origin.removed).min();
+    of_session.filter(move |other| is_copy(other) && again.is_none_or(|again| other.origin.removed < Some(again)))
+}
+
+/// The same as [`named`], where copies that were removed with a session have its id, too.
+fn named_original<'r>(
+    id: &str,
+    all: &'r [Removed],
+    is_copy: &dyn Fn(&Removed) -> bool,
+) -> Result<&'r Removed, Failure> {
+    let originals: Vec<Removed> = all.iter().filter(|removed| !is_copy(removed)).cloned().collect();
+    match named(id, &originals) {
+        Ok(original) if all.iter().all(|removed| removed.id != id) => named(&original.id, all),
+        _ => named(id, all),
+    }
 }
 
 /// The removed session that somebody named.
