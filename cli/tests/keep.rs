@@ -149,6 +149,58 @@ fn a_session_that_its_agent_rewrites_keeps_what_it_was() {
 }
 
 #[test]
+fn what_is_removed_is_restored_with_its_copies() {
+    let agent = Agent::new();
+    agent.run(&["keep", "on"]);
+    let new = agent.log().with_extension("new");
+    for text in ["Only the ebb is left.", "Only the moon is left."] {
+        fs::write(&new, line("n1", text)).unwrap();
+        fs::rename(&new, agent.log()).unwrap();
+        agent.listed();
+    }
+    let status = || agent.run(&["keep", "status", "--json"]).json();
+    let before = status();
+    assert_eq!(before["olderGenerations"], 2);
+    for name in [ID, &ID[..8]] {
+        assert_eq!(agent.run(&["remove", ID]).code, 0);
+        assert_eq!(agent.run(&["search", "ebb OR water OR moon", "--all"]).code, 1, "{name}");
+        let restored = agent.run(&["trash", "restore", name]);
+        assert_eq!(restored.code, 0, "{}", restored.all());
+        assert_eq!(status(), before, "{name}");
+        for question in ["ebb", "moon", "\"low water\""] {
+            assert_eq!(agent.run(&["search", question, "--all"]).code, 0, "{question}");
+        }
+        assert_eq!(agent.run(&["trash"]).code, 1, "nothing is left in the trash");
+    }
+}
+
+/// A second name and other permissions change when a file was changed, not what is in it.
+#[test]
+#[cfg(unix)]
+fn what_was_only_linked_or_touched_is_not_indexed_again() {
+    use std::os::unix::fs::PermissionsExt;
+    let agent = Agent::new();
+    agent.run(&["index"]);
+    agent.run(&["stats", "--all"]);
+    agent.run(&["keep", "on"]);
+    fs::set_permissions(agent.log(), fs::Permissions::from_mode(0o600)).unwrap();
+    let copy = agent.log().with_extension("copy");
+    fs::copy(agent.log(), &copy).unwrap();
+    fs::rename(&copy, agent.log()).unwrap();
+    let found = agent.run(&["search", "water", "--all"]);
+    assert!(found.code == 0 && !found.err.contains("not indexed"), "{}", found.all());
+    let verified = agent.run(&["index", "--verify"]);
+    assert!(verified.out.contains("all as they should be"), "{}", verified.all());
+    // In the middle of a file, with the time set back.
+    let text = fs::read_to_string(agent.log()).unwrap();
+    let modified = fs::metadata(agent.log()).unwrap().modified().unwrap();
+    fs::write(agent.log(), text.replace("high water", "high cliff")).unwrap();
+    fs::File::options().write(true).open(agent.log()).unwrap().set_modified(modified).unwrap();
+    assert_eq!(agent.run(&["search", "cliff", "--all"]).code, 0);
+    assert_eq!(agent.run(&["search", "\"high water\"", "--all"]).code, 1);
+}
+
+#[test]
 fn removing_and_masking_reach_the_copies() {
     let key =
         concat!("sk-ant-", "api03-Zx7Qp2Lm9Vt4Rk8Wd3Yb6Nc1Hf5Js0GaTeUiOpAsDfGhJkLzXcVbNmQwErTyUiOpAsDfGhJkLzXcVb-AAAA");

@@ -79,7 +79,7 @@ fn what_is_wrong_with_a_query_has_a_caret() {
     assert_eq!(ran.code, 1);
     assert_eq!(
         ran.err,
-        "scrollback: nothing matches \"wather\"\nhint: \"wather\" occurs nowhere; did you mean \"water\"?\n"
+        "scrollback: nothing matches \"wather\"\nhint: \"wather\" is in none of these sessions; did you mean \"water\"?\n"
     );
 }
 

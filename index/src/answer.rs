@@ -88,7 +88,7 @@ pub struct Answer {
     pub read_bytes: u64,
     /// How many bytes of long tool outputs were not searched.
     pub unsearched_bytes: u64,
-    /// A word that occurs nowhere, and one that does.
+    /// A word that is in none of the sessions that were asked, and a similar one that is in one.
     pub suggestion: Option<(String, String)>,
     /// Sessions that could not be read.
     pub unreadable: Vec<scrollback::Error>,

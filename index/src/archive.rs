@@ -146,7 +146,7 @@ impl Archive {
         self.look(&sources);
         self.catch_up(&sources);
         let known = self.known();
-        let mut cards = self.ask(|index| index.cards()).unwrap_or_default();
+        let mut cards = self.cards(&known);
         let projects = Projects::default();
         let has_forks = |source: &Source| source.dialect.traits().forks_by_reference;
         let origins: HashSet<String> = sources.iter().filter(|source| has_forks(source)).map(Source::name).collect();
@@ -171,6 +171,17 @@ impl Archive {
         listing::entitle(&mut sessions.iter_mut().map(|(row, _)| &mut **row).collect::<Vec<_>>());
         sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
         Listing { sessions, unreadable }
+    }
+
+    /// What a list shows of each session. Those of which that is damaged are forgotten, and so read anew.
+    fn cards(&mut self, known: &HashMap<Place, Known>) -> HashMap<SourceId, Card> {
+        let Some(cards) = self.ask(|index| index.cards()) else { return HashMap::new() };
+        let damaged: Vec<SourceId> =
+            known.values().map(|known| known.id).filter(|id| !cards.contains_key(id)).collect();
+        if !damaged.is_empty() {
+            self.change(|index| index.forget(&damaged));
+        }
+        cards
     }
 
     /// Reads what was appended to sessions whose text the index knows.
@@ -222,8 +233,20 @@ impl Archive {
         let id = |source: &Source| known.get(&Place::of(source)).map(|known| known.id);
         let ids: Vec<SourceId> = sessions.iter().filter_map(|(_, source)| id(source)).collect();
         let mut requests = self.ask(|index| index.requests(&ids)).unwrap_or_default();
-        for (row, source) in sessions.iter_mut().filter(|(row, _)| row.named_requests == NamedRequests::default()) {
-            row.named_requests = id(source).and_then(|id| requests.remove(&id)).unwrap_or_default();
+        let (mut damaged, mut of_damaged) = (Vec::new(), Vec::new());
+        for session in sessions.iter_mut().filter(|(row, _)| row.named_requests == NamedRequests::default()) {
+            let Some(id) = id(&session.1) else { continue };
+            match requests.remove(&id) {
+                Some(stored) => session.0.named_requests = stored,
+                None => {
+                    damaged.push(session);
+                    of_damaged.push(id);
+                }
+            }
+        }
+        if !damaged.is_empty() {
+            self.change(|index| index.forget(&of_damaged));
+            self.read_whole(damaged);
         }
     }
 

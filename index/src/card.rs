@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::checked::{with_sum, without_sum};
 use jiff::Timestamp;
 use postcard::ser_flavors::Flavor as _;
 use scrollback::model::project::Projects;
@@ -9,7 +10,6 @@ use scrollback::model::{NamedRequests, RecordId, SessionId, TitleSource, Usage};
 use scrollback::session::State;
 use scrollback::view::{SessionRow, listing};
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_64;
 
 /// How much of a session is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,23 +68,30 @@ impl Card {
     }
 
     /// The card as it is stored, and its requests apart: a list of thousands of sessions has a hundred thousand of them.
-    pub(crate) fn to_bytes(&self) -> postcard::Result<(Vec<u8>, &[u8])> {
+    pub(crate) fn to_bytes(&self) -> postcard::Result<(Vec<u8>, Vec<u8>)> {
         let mut card = postcard::Serializer { output: postcard::ser_flavors::StdVec::new() };
         StoredRow::serialize(&self.row, &mut card)?;
-        let mut bytes = card.output.finalize()?;
-        bytes.extend_from_slice(&xxh3_64(&bytes).to_le_bytes());
-        Ok((bytes, self.row.named_requests.as_bytes()))
+        let requests = self.row.named_requests.as_bytes().to_vec();
+        Ok((with_sum(card.output.finalize()?), with_sum(requests)))
     }
 
     /// The card that was stored, without its requests; `None` if it is damaged.
     pub(crate) fn from_bytes(card: &[u8]) -> Option<Card> {
-        let (card, sum) = card.split_last_chunk()?;
-        // A title that a broken disk has changed would be shown as it is.
-        if u64::from_le_bytes(*sum) != xxh3_64(card) {
-            return None;
-        }
-        let row = StoredRow::deserialize(&mut postcard::Deserializer::from_bytes(card)).ok()?;
+        let row = StoredRow::deserialize(&mut postcard::Deserializer::from_bytes(without_sum(card)?)).ok()?;
         Some(Card { row: Box::new(row) })
+    }
+
+    /// The requests that were stored; `None` if they are damaged.
+    pub(crate) fn requests_from_bytes(requests: &[u8]) -> Option<NamedRequests> {
+        NamedRequests::from_bytes(without_sum(requests)?.to_vec())
+    }
+
+    /// Whether it says of a session what its files say. The project of a directory depends on what is on disk.
+    pub(crate) fn is_of(&self, row: &SessionRow) -> bool {
+        let project = if row.cwd.is_some() { &self.row.project } else { &row.project };
+        let (project, base_is_missing) = (project.clone(), self.row.base_is_missing);
+        let expected = SessionRow { project, base_is_missing, named_requests: NamedRequests::default(), ..row.clone() };
+        *self.row == expected
     }
 
     /// The description, as a list makes it now: the project of a directory depends on what is on disk.
@@ -199,8 +206,8 @@ mod tests {
         let row = SessionRow { named_requests: [(7, usage)].into_iter().collect(), cwd, summaries, ..row };
         let card = Card::new(&row);
         let (bytes, requests) = card.to_bytes().unwrap();
-        assert_eq!(NamedRequests::from_bytes(requests.to_vec()).as_ref(), Some(&row.named_requests));
-        assert_eq!(NamedRequests::from_bytes(requests[1..].to_vec()), None);
+        assert_eq!(Card::requests_from_bytes(&requests).as_ref(), Some(&row.named_requests));
+        assert_eq!(Card::requests_from_bytes(&requests[1..]), None);
         let without = Card::new(&SessionRow { named_requests: NamedRequests::default(), ..row.clone() });
         assert_eq!(Card::from_bytes(&bytes), Some(without));
         assert_eq!(Card::from_bytes(&bytes[1..]), None);

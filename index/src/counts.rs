@@ -8,6 +8,7 @@ use scrollback::{Error as ReadError, Session, Source};
 use serde::{Deserialize, Serialize};
 
 use crate::archive::{Archive, Reader};
+use crate::checked::{with_sum, without_sum};
 use crate::index::{Place, SourceId};
 use crate::prices::{self, PRICES};
 
@@ -114,12 +115,19 @@ fn priced(session: &Session) -> scrollback::Result<SessionCounts> {
 }
 
 fn to_bytes(counts: &SessionCounts) -> Option<Vec<u8>> {
-    postcard::to_stdvec(&Priced { prices: PRICES.to_owned(), counts: counts.clone() }).ok()
+    postcard::to_stdvec(&Priced { prices: PRICES.to_owned(), counts: counts.clone() })
+        .ok()
+        .map(with_sum)
+}
+
+/// Whether what was stored says the same as what is counted now.
+pub(crate) fn is_same(stored: &[u8], counted: &[u8]) -> bool {
+    from_bytes(stored).is_some_and(|stored| from_bytes(counted) == Some(stored))
 }
 
 /// What was stored; `None` if it is damaged. What was priced by another list is priced again.
 fn from_bytes(bytes: &[u8]) -> Option<SessionCounts> {
-    let Priced { prices, mut counts } = postcard::from_bytes(bytes).ok()?;
+    let Priced { prices, mut counts } = postcard::from_bytes(without_sum(bytes)?).ok()?;
     if prices != PRICES {
         prices::price(&mut counts);
     }

@@ -185,7 +185,7 @@ pub trait Index {
     /// Forgets sessions.
     fn forget(&mut self, sources: &[SourceId]) -> Result<()>;
 
-    /// The newest parts of these sessions that match, at most `limit`. Regular expressions and titles are the archive's work.
+    /// The newest parts of these sessions that match: `limit` of them, and all others of the same time as the last one. Regular expressions and titles are the archive's work.
     fn search(&self, query: &Query, sources: &[SourceId], limit: usize) -> Result<Vec<Match>>;
 
     /// The records of these sessions that have text which is not indexed.

@@ -7,6 +7,7 @@ pub mod query;
 mod answer;
 mod archive;
 mod card;
+mod checked;
 mod counts;
 mod decide;
 mod error;

@@ -53,7 +53,9 @@ impl Part {
         let files = self.files.as_deref();
         let row =
             row_digest(self.role as i64, [self.tool.as_deref(), files, self.model.as_deref()], self.at, self.labels);
-        words.fold(row, u64::wrapping_add)
+        let (offset, length) = self.span.map(|(offset, length)| (offset as i64, i64::from(length))).unzip();
+        let place = place_digest([self.repeat as i64, self.cut_bytes as i64], offset, length);
+        words.fold(row.wrapping_add(place), u64::wrapping_add)
     }
 }
 
@@ -69,6 +71,11 @@ pub(crate) fn word_digest(word: &str, column: i64, at: i64) -> u64 {
 /// What the row of a part adds to its digest.
 pub(crate) fn row_digest(role: i64, names: [Option<&str>; 3], at: Option<i64>, labels: Labels) -> u64 {
     xxh3_64(format!("{role} {names:?} {at:?} {}", labels.bits()).as_bytes())
+}
+
+/// What the rest of the row adds to it: what copies have in common, how much is not indexed, and where its record is.
+pub(crate) fn place_digest(repeat_and_cut: [i64; 2], offset: Option<i64>, length: Option<i64>) -> u64 {
+    xxh3_64(format!("{repeat_and_cut:?} {offset:?} {length:?}").as_bytes())
 }
 
 /// Calls `add` for each part of these records.

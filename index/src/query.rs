@@ -37,7 +37,7 @@ use regex::Regex;
 
 pub use documents::Labels;
 pub(crate) use documents::{DocumentFacts, DocumentWords};
-pub(crate) use suggestion::suggestion;
+pub(crate) use suggestion::{distance, similar};
 
 /// A parsed query.
 ///
@@ -78,6 +78,16 @@ impl Query {
     /// What is left of a question.
     pub(crate) fn of(expr: Expr) -> Query {
         Query { expr }
+    }
+
+    /// A question for one word.
+    pub(crate) fn of_word(word: &str) -> Query {
+        Query::of(Expr::Term(Term { words: vec![word.to_owned()], is_prefix: false }))
+    }
+
+    /// Whether it asks for one word, and nothing else.
+    pub(crate) fn is_word(&self, word: &str) -> bool {
+        matches!(&self.expr, Expr::Term(Term { words, is_prefix: false }) if *words == [word])
     }
 
     /// The whole query as a tree.

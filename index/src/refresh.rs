@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
+use scrollback::model::NamedRequests;
 use scrollback::session::Resumed;
 use scrollback::view::texts::SearchTexts;
 use scrollback::{Error as ReadError, ReadOptions, Session, Source};
 
 use crate::archive::{Archive, Reader};
 use crate::card::{Card, Depth};
-use crate::counts;
+use crate::counts::{self, StoredCounts};
 use crate::index::{Bookmark, Growth, Known, Learned, Place, SourceId, Texts};
 use crate::part::{each_part, standings};
 use crate::query::Labels;
@@ -186,26 +187,43 @@ impl Archive {
             .iter()
             .filter_map(|source| Some((source, self.holding(&known, source, Depth::Text)?)))
             .collect();
+        let ids: Vec<SourceId> = checked.iter().map(|(_, known)| known.id).collect();
+        let (Some(mut cards), Some(mut requests), Some(mut counts)) =
+            (self.ask(|index| index.cards()), self.ask(|index| index.requests(&ids)), self.ask(|index| index.counts()))
+        else {
+            return verified;
+        };
+        let stored: Vec<Stored> = checked
+            .iter()
+            .map(|(source, Known { id, stamp, .. })| Stored {
+                card: cards.remove(id),
+                requests: requests.remove(id),
+                // Others are of older files, and not used.
+                counts: counts.remove(id).filter(|counts| counts.stamp == *stamp),
+                standings: self.bookmark(source).map(|bookmark| bookmark.standings),
+            })
+            .collect();
         let reader = self.reader();
         let expected: Vec<_> = checked
             .par_iter()
-            .map(|(source, known)| {
+            .zip(stored)
+            .map(|((source, known), stored)| {
                 let session = reader.session(source, None)?;
                 let (mut texts, mut parts) = (SearchTexts::new(&session), Vec::new());
                 let everything = known.depth == Depth::Everything;
                 each_part(&mut texts, session.records(), everything, |part| {
                     parts.push((part.record, part.part, part.digest()));
                 })?;
+                let is_right = stored.is_of(&session, &texts)?;
                 on_read(session.size_bytes()?);
-                scrollback::Result::Ok(parts)
+                scrollback::Result::Ok((parts, is_right))
             })
             .collect();
         for ((source, known), expected) in checked.iter().zip(expected) {
             match expected {
-                Ok(parts) => {
+                Ok((parts, mut is_right)) => {
                     verified.sessions += 1;
                     verified.parts += parts.len();
-                    let mut is_right = true;
                     for (record, part, digest) in parts {
                         is_right &= digests.remove(&(known.id, record, part)) == Some(digest);
                     }
@@ -265,6 +283,29 @@ impl Archive {
     /// Makes the index smaller and faster after much was stored.
     pub fn optimize(&mut self) {
         self.ask(|index| index.optimize());
+    }
+}
+
+/// What an index has of a session beside its parts.
+struct Stored {
+    card: Option<Card>,
+    requests: Option<NamedRequests>,
+    counts: Option<StoredCounts>,
+    standings: Option<Vec<u8>>,
+}
+
+impl Stored {
+    /// Whether it is what the session itself gives.
+    fn is_of(&self, session: &Session, texts: &SearchTexts<'_>) -> scrollback::Result<bool> {
+        let row = session.row()?;
+        let expected = session.checkpoint()?.map(|_| standings(session, texts));
+        let counted = counts::counted(session)?;
+        let has_counts =
+            |stored: &StoredCounts| counted.as_ref().is_some_and(|now| counts::is_same(&stored.bytes, now));
+        Ok(self.card.as_ref().is_some_and(|card| card.is_of(&row))
+            && self.requests.as_ref() == Some(&row.named_requests)
+            && self.standings == expected
+            && self.counts.as_ref().is_none_or(has_counts))
     }
 }
 

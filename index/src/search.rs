@@ -1,4 +1,5 @@
-//! Finds the parts of sessions that match a question: by the index as far as it knows them, by reading the rest. `show.rs` makes the answer.
+//! Finds the parts of sessions that match a question: by the index as far as it knows them, by reading the rest, which `ranking.rs` ranks.
+//! `show.rs` makes the answer; if there is none, `suggest.rs` finds a word that was probably meant.
 //!
 //! ```text
 //! sessions in scope ─ what the session decides (decide.rs) ─▶ groups with the same question
@@ -6,8 +7,11 @@
 //!                        └──────▶ matches ◀──────┘ ─▶ repeats joined ─▶ by session ─▶ the best ones read again for their text
 //! ```
 
+mod ranking;
 mod show;
+mod suggest;
 
+use std::cmp::Reverse;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
@@ -27,10 +31,11 @@ use crate::card::Depth;
 use crate::decide::{self, Left};
 use crate::index::{Bookmark, CutRecord, Known, Match, SourceId};
 use crate::part::{is_long_output, labels, repeat};
-use crate::query::{DocumentFacts, DocumentWords, Expr, Labels, Query, suggestion};
+use crate::query::{DocumentFacts, DocumentWords, Expr, Labels, Query};
 use crate::words::Searchable;
+use ranking::{Sample, Wanted, Weight};
 
-/// How many of the newest matches are ranked and grouped: more than anybody reads.
+/// How many of the newest matches by time are ranked and grouped: more than anybody reads.
 const MATCHES: usize = 5_000;
 
 /// How many long tool outputs are read beyond what is indexed of them, in bytes, before an answer is late.
@@ -58,6 +63,12 @@ struct Found {
     rank: f64,
 }
 
+/// A match that was found by reading, before it is ranked.
+struct Weighed {
+    found: Found,
+    weight: Weight,
+}
+
 /// A session in scope and what is left to ask of its parts.
 #[derive(Clone)]
 struct Asked<'a> {
@@ -68,7 +79,7 @@ struct Asked<'a> {
 }
 
 /// What reading a session for a question gives.
-type Scanned = scrollback::Result<Vec<Found>>;
+type Scanned = scrollback::Result<(Vec<Weighed>, Sample)>;
 
 impl Archive {
     /// Searches these sessions. What the index does not know yet is read.
@@ -106,9 +117,10 @@ impl Archive {
         }
         found.extend(self.by_reading(query, &unknown, |_| true, &mut answer));
         answer.read_bytes += unknown.iter().map(|asked| asked.row.size_bytes).sum::<u64>();
+        keep_newest(&mut found);
         self.show(query, scope, found, options, &mut answer);
         if answer.sessions.is_empty() {
-            answer.suggestion = self.suggestion(query);
+            answer.suggestion = self.suggestion(query, scope);
         }
         answer
     }
@@ -176,11 +188,7 @@ impl Archive {
             answer.unsearched_bytes = bytes;
             return None;
         }
-        let sources: Vec<SourceId> = cut.iter().map(|(_, known)| known.id).collect();
-        let mut records: HashMap<SourceId, Vec<CutRecord>> = HashMap::new();
-        for record in self.ask(|index| index.cut_records(&sources))? {
-            records.entry(record.source).or_default().push(record);
-        }
+        let records = self.cut_records(indexed)?;
         let look = Look::new(query, self.places.mask.as_deref());
         let candidates: Vec<(&Asked<'_>, Vec<CutRecord>)> = cut
             .par_iter()
@@ -213,6 +221,17 @@ impl Archive {
         Some(collected(scanned, answer))
     }
 
+    /// The records with text that is not indexed. `None` if the index fails.
+    fn cut_records(&mut self, indexed: &[(Asked<'_>, &Known)]) -> Option<HashMap<SourceId, Vec<CutRecord>>> {
+        let cut = indexed.iter().filter(|(_, known)| known.cut_bytes > 0);
+        let sources: Vec<SourceId> = cut.map(|(_, known)| known.id).collect();
+        let mut records: HashMap<SourceId, Vec<CutRecord>> = HashMap::new();
+        for record in self.ask(|index| index.cut_records(&sources))? {
+            records.entry(record.source).or_default().push(record);
+        }
+        Some(records)
+    }
+
     /// Reads sessions and compares each part that `is_asked`.
     fn by_reading(
         &self,
@@ -225,40 +244,36 @@ impl Archive {
         let look = Look::new(query, self.places.mask.as_deref());
         let scan = |asked: &Asked<'_>| {
             if !look.at_file(asked.source) {
-                return Ok(Vec::new());
+                return Ok((Vec::new(), Sample::default()));
             }
             let session = reader.session(asked.source, None)?;
             scan(query, asked, &session, session.records(), &is_asked)
         };
         collected(asked.par_iter().map(scan).collect(), answer)
     }
+}
 
-    /// A word of the question that occurs nowhere, and the nearest one that does.
-    fn suggestion(&mut self, query: &Query) -> Option<(String, String)> {
-        let words = query.terms().filter(|term| !term.is_prefix).flat_map(|term| term.words.clone());
-        for word in words.collect::<Vec<_>>() {
-            if self.ask(|index| index.has_word(&word))? {
-                continue;
-            }
-            let beginning: String = word.chars().take(1).collect();
-            let words = self.ask(|index| index.words_like(&beginning))?;
-            if let Some(near) = suggestion(&word, words.iter().map(String::as_str)) {
-                return Some((word, near));
-            }
-        }
-        None
+/// Leaves the newest matches, wherever they were found.
+fn keep_newest(found: &mut Vec<Found>) {
+    if found.len() > MATCHES {
+        let order = |one: &Found| (Reverse(one.at), one.session, Reverse((one.record, one.part)));
+        found.select_nth_unstable_by_key(MATCHES, order);
+        found.truncate(MATCHES);
     }
 }
 
 fn collected(scanned: Vec<Scanned>, answer: &mut Answer) -> Vec<Found> {
-    let mut found = Vec::new();
+    let (mut weighed, mut sample) = (Vec::new(), Sample::default());
     for scanned in scanned {
         match scanned {
-            Ok(matches) => found.extend(matches),
+            Ok((matches, read)) => {
+                weighed.extend(matches);
+                sample.add(&read);
+            }
             Err(error) => answer.unreadable.push(error),
         }
     }
-    found
+    weighed.into_iter().map(|one| Found { rank: sample.rank(&one.weight), ..one.found }).collect()
 }
 
 /// A look at bytes before they are read as a session, which costs many times as much: whether something in them could match.
@@ -324,7 +339,7 @@ fn scan<'s>(
     is_asked: &(impl Fn(&SearchText) -> bool + Sync),
 ) -> Scanned {
     let mut texts = SearchTexts::new(session);
-    let mut found = Vec::new();
+    let (wanted, mut found, mut sample) = (Wanted::of(query), Vec::new(), Sample::default());
     for record in records {
         let standing = texts.standing(record);
         for text in texts.of(record)? {
@@ -333,21 +348,26 @@ fn scan<'s>(
             }
             let labels = labels(standing, &text);
             let facts = facts(asked.row, record, &text, labels);
-            if query.matches(&DocumentWords::of(&text.text), &text.text, &facts) {
-                let at = record.at().map(|at| at.as_microsecond());
-                found.push(Found {
-                    session: asked.at,
-                    record: record.order() as u32,
-                    part: text.part as u32,
-                    repeat: repeat(&record.id(), at, &text),
-                    at,
-                    labels,
-                    rank: 0.0,
-                });
+            let words = DocumentWords::of(&text.text);
+            if !query.matches(&words, &text.text, &facts) {
+                sample.pass(&wanted, &words);
+                continue;
             }
+            let at = record.at().map(|at| at.as_microsecond());
+            let weight = sample.weigh(&wanted, &words, &text.text);
+            let one = Found {
+                session: asked.at,
+                record: record.order() as u32,
+                part: text.part as u32,
+                repeat: repeat(&record.id(), at, &text),
+                at,
+                labels,
+                rank: 0.0,
+            };
+            found.push(Weighed { found: one, weight });
         }
     }
-    Ok(found)
+    Ok((found, sample))
 }
 
 fn facts<'d>(row: &'d SessionRow, record: RecordRef<'_>, text: &'d SearchText, labels: Labels) -> DocumentFacts<'d> {

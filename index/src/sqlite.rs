@@ -1,6 +1,7 @@
 //! The index in a file of SQLite: words in FTS5 without their text, everything else in small tables.
 
 mod counts;
+mod newest;
 mod schema;
 mod seal;
 mod statement;
@@ -11,21 +12,25 @@ use std::path::{Path, PathBuf};
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use rusqlite::functions::FunctionFlags;
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use scrollback::model::{NamedRequests, SessionId};
 use scrollback::session::READING_VERSION;
 
 use crate::card::{Card, Depth};
+use crate::checked::without_sum;
 use crate::counts::StoredCounts;
 use crate::error::{Error, Result};
 use crate::index::{Bookmark, CutRecord, Index, Known, Learned, Match, Place, SourceId};
-use crate::part::{row_digest, word_digest};
+use crate::part::{place_digest, row_digest, word_digest};
 use crate::query::{Labels, Query};
 use crate::words::fold;
 use seal::Seal;
 
 /// How many words that begin alike are looked at to find one that was meant.
 const WORDS_LOOKED_AT: usize = 20_000;
+
+/// An index of this size is optimized whenever something is forgotten: a larger one takes longer than anybody waits.
+const OPTIMIZED_AT_ONCE_BYTES: i64 = 32 * 1024 * 1024;
 
 /// The index of a user, in one file.
 pub struct SqliteIndex {
@@ -166,56 +171,21 @@ impl SqliteIndex {
         Ok(known)
     }
 
+    fn size_bytes(&self) -> rusqlite::Result<i64> {
+        let number = |pragma: &str| self.connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
+        Ok(number("pragma page_count")? * number("pragma page_size")?)
+    }
+
     fn read_cards(&self) -> rusqlite::Result<Vec<(SourceId, Vec<u8>)>> {
         let mut statement = self.connection.prepare_cached("select source, card from cards")?;
         let cards = statement.query_map([], |row| Ok((SourceId(row.get(0)?), row.get(1)?)))?;
         cards.collect()
     }
 
-    fn matches(&self, query: &Query, sources: &[SourceId], limit: usize) -> rusqlite::Result<Vec<Match>> {
-        let is_word = |word: &str| self.has_word(word).unwrap_or(false);
-        let mut statement = statement::of(query, &is_word);
-        let mut conditions: Vec<String> = statement.condition.take().into_iter().collect();
-        let values = &mut statement.values;
-        if !self.is_every_source(sources)? {
-            values.push(json(sources).into());
-            conditions.push(format!("p.source in (select value from json_each(?{}))", values.len()));
-        }
-        let columns = "p.source, p.record, p.part, p.repeat, p.at, p.labels, p.cut_bytes";
-        let sql = match statement.words {
-            Some(words) => {
-                values.push(words.into());
-                conditions.push(format!("words match ?{}", values.len()));
-                format!(
-                    "select {columns}, words.rank from words join parts p on p.id = words.rowid where {} \
-                     order by words.rowid desc limit {limit}",
-                    conditions.join(" and ")
-                )
-            }
-            None => {
-                conditions.push("true".to_owned());
-                let all = conditions.join(" and ");
-                format!("select {columns}, 0.0 from parts p where {all} order by p.id desc limit {limit}")
-            }
-        };
-        let mut found = self.connection.prepare(&sql)?;
-        let rows = found.query_map(params_from_iter(&*values), |row| {
-            Ok(Match {
-                source: SourceId(row.get(0)?),
-                record: row.get(1)?,
-                part: row.get(2)?,
-                repeat: row.get::<_, i64>(3)? as u64,
-                at: row.get(4)?,
-                labels: Labels::from_bits(row.get(5)?),
-                is_cut: row.get::<_, i64>(6)? > 0,
-                rank: row.get(7)?,
-            })
-        })?;
-        rows.collect()
-    }
-
     fn has_word(&self, word: &str) -> rusqlite::Result<bool> {
-        self.connection.prepare_cached("select 1 from vocabulary where term = ?1")?.exists([word])
+        // The vocabulary still has words of what was forgotten.
+        let sql = "select 1 from words where words match ?1 limit 1";
+        self.connection.prepare_cached(sql)?.exists([statement::quoted(word)])
     }
 
     fn read_digests(&self) -> rusqlite::Result<HashMap<(SourceId, u32, u32), u64>> {
@@ -231,7 +201,7 @@ impl SqliteIndex {
             let sum = words.entry(row.get(1)?).or_default();
             *sum = sum.wrapping_add(digest);
         }
-        let sql = "select p.id, p.source, p.record, p.part, p.role, t.name, f.name, m.name, p.at, p.labels from parts p
+        let sql = "select p.id, p.source, p.record, p.part, p.role, t.name, f.name, m.name, p.at, p.labels, p.repeat, p.cut_bytes, p.offset, p.length from parts p
             left join names t on t.id = p.tool left join names f on f.id = p.files left join names m on m.id = p.model";
         let mut parts = self.connection.prepare(sql)?;
         let mut rows = parts.query([])?;
@@ -240,6 +210,8 @@ impl SqliteIndex {
             let name = |at: usize| row.get_ref(at)?.as_str_or_null().map_err(rusqlite::Error::from);
             let names = [name(5)?, name(6)?, name(7)?];
             let own = row_digest(row.get(4)?, names, row.get(8)?, Labels::from_bits(row.get(9)?));
+            let place = place_digest([row.get(10)?, row.get(11)?], row.get(12)?, row.get(13)?);
+            let own = own.wrapping_add(place);
             let digest = own.wrapping_add(words.remove(&row.get::<_, i64>(0)?).unwrap_or_default());
             digests.insert((SourceId(row.get(1)?), row.get(2)?, row.get(3)?), digest);
         }
@@ -289,17 +261,21 @@ impl Index for SqliteIndex {
         let requests = read().map_err(|error| self.error(error))?;
         Ok(requests
             .into_iter()
-            .filter_map(|(id, bytes)| Some((id, NamedRequests::from_bytes(bytes)?)))
+            .filter_map(|(id, bytes)| Some((id, Card::requests_from_bytes(&bytes)?)))
             .collect())
     }
 
     fn bookmark(&self, place: &Place) -> Result<Option<Bookmark>> {
         let read = || {
             let sql = "select checkpoint, standings from sources join bookmarks on source = id where place = ?1";
-            let bookmark = |row: &Row<'_>| Ok(Bookmark { checkpoint: row.get(0)?, standings: row.get(1)? });
-            self.connection.prepare_cached(sql)?.query_row([&place.0], bookmark).optional()
+            let stored = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            self.connection.prepare_cached(sql)?.query_row([&place.0], stored).optional()
         };
-        read().map_err(|error| self.error(error))
+        let stored: Option<(Vec<u8>, Vec<u8>)> = read().map_err(|error| self.error(error))?;
+        Ok(stored.and_then(|(checkpoint, standings)| {
+            let bytes = |stored: &[u8]| without_sum(stored).map(<[u8]>::to_vec);
+            Some(Bookmark { checkpoint: bytes(&checkpoint)?, standings: bytes(&standings)? })
+        }))
     }
 
     fn store(&mut self, learned: Vec<Learned>) -> Result<()> {
@@ -327,11 +303,17 @@ impl Index for SqliteIndex {
             store::forget_texts(&transaction, *source)?;
             transaction.execute("delete from sources where id = ?1", [source.0]).map(drop)
         });
-        forgotten.and_then(|()| transaction.commit()).map_err(|source| Error::Database { path, source })
+        let forgotten = forgotten.and_then(|()| store::forget_names(&transaction));
+        forgotten.and_then(|()| transaction.commit()).map_err(|source| Error::Database { path, source })?;
+        // Words of what is gone stay in pieces of the index until they are merged.
+        if self.size_bytes().map_err(|error| self.error(error))? <= OPTIMIZED_AT_ONCE_BYTES {
+            self.optimize()?;
+        }
+        Ok(())
     }
 
     fn search(&self, query: &Query, sources: &[SourceId], limit: usize) -> Result<Vec<Match>> {
-        self.matches(query, sources, limit).map_err(|error| self.error(error))
+        self.newest_matches(query, sources, limit).map_err(|error| self.error(error))
     }
 
     fn cut_records(&self, sources: &[SourceId]) -> Result<Vec<CutRecord>> {
@@ -364,11 +346,7 @@ impl Index for SqliteIndex {
     }
 
     fn has_word(&self, word: &str) -> Result<bool> {
-        let read = || {
-            let mut statement = self.connection.prepare_cached("select 1 from vocabulary where term = ?1")?;
-            statement.exists([word])
-        };
-        read().map_err(|error| self.error(error))
+        SqliteIndex::has_word(self, word).map_err(|error| self.error(error))
     }
 
     fn digests(&self) -> Result<HashMap<(SourceId, u32, u32), u64>> {
@@ -378,12 +356,16 @@ impl Index for SqliteIndex {
     fn clear(&mut self) -> Result<()> {
         let path = self.path.clone();
         let transaction = self.begin()?;
-        let clear = "delete from parts; delete from sources; delete from names; delete from bookmarks; insert into words(words) values ('delete-all');";
+        let clear = "delete from parts; delete from times; delete from sources; delete from names; delete from bookmarks; insert into words(words) values ('delete-all');";
         let cleared = transaction.execute_batch(clear).and_then(|()| transaction.commit());
         cleared.map_err(|source| Error::Database { path, source })
     }
 
     fn optimize(&mut self) -> Result<()> {
+        let path = self.path.clone();
+        let transaction = self.begin()?;
+        let named = store::forget_names(&transaction).and_then(|()| transaction.commit());
+        named.map_err(|source| Error::Database { path, source })?;
         // What merging leaves empty is given back.
         let optimize = "insert into words(words) values ('optimize'); vacuum; pragma wal_checkpoint(truncate);";
         self.connection.execute_batch(optimize).map_err(|error| self.error(error))

@@ -473,10 +473,220 @@ fn a_record_that_forks_repeat_is_one_hit() {
 }
 
 #[test]
-fn a_word_that_occurs_nowhere_has_a_suggestion() {
+fn a_word_that_is_in_no_session_has_a_suggestion_that_is_in_one() {
+    let machine = Machine::new();
+    let (one, gone) = ("aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002");
+    machine.write(one, &tides());
+    machine.write(gone, &[line(gone, "g1", None, 0, user("The lighthousf and the quokkas."))]);
+    for mut archive in [machine.without_index(), machine.indexed(Depth::Text)] {
+        let suggested = |archive: &mut Archive, query: &str| search(archive, query).suggestion.map(|(_, near)| near);
+        assert_eq!(suggested(&mut archive, "lighthuose").as_deref(), Some("lighthouse"));
+        assert_eq!(suggested(&mut archive, "ferry quokka").as_deref(), Some("quokkas"));
+        assert_eq!(suggested(&mut archive, "qqqqq"), None);
+        // It is beyond what is indexed of an output.
+        assert_eq!(suggested(&mut archive, "needle nobody"), None);
+    }
+    // Half of the sessions are asked, and a similar word is only in the others.
+    let mut archive = machine.indexed(Depth::Text);
+    let query = Query::parse("quokka", now(), &TimeZone::UTC).unwrap();
+    let sources = archive.places().sources().into_iter().map(Result::unwrap).collect();
+    let mut scope = archive.describe(sources, listing::Depth::Ends, &|| {}).sessions;
+    scope.retain(|(row, _)| row.id.as_str() == one);
+    assert_eq!(archive.search(&query, &scope, ALL).suggestion, None);
+    fs::remove_file(machine.session(gone)).unwrap();
+    let mut archive = machine.indexed(Depth::Text);
+    assert_eq!(search(&mut archive, "quokka").suggestion, None, "the session is gone");
+}
+
+/// Row numbers follow the order of storing, and a session that is read again gets the greatest ones.
+#[test]
+fn of_too_many_matches_the_newest_count_whatever_was_stored_last() {
+    let machine = Machine::new();
+    let widgets = |session: &str, day: &str, numbers: std::ops::Range<u32>| -> String {
+        let record = |number: u32| {
+            let at = format!("{day}T10:{:02}:{:02}.{:03}Z", number / 60 % 60, number % 60, number / 3600);
+            json!({"type": "user", "uuid": format!("{session}{number}"), "parentUuid": null, "sessionId": session,
+                "timestamp": at, "version": "2.1.0", "message": {"role": "user", "content": format!("widget {number}")}})
+        };
+        numbers.map(|number| format!("{}\n", record(number))).collect()
+    };
+    let (old, new) = ("aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002");
+    machine.write_bytes(new, widgets("b", "2026-11-13", 0..3).as_bytes());
+    machine.indexed(Depth::Text);
+    machine.write_bytes(old, widgets("a", "2026-01-05", 0..5_100).as_bytes());
+    let all = SearchOptions { hits: 10_000, ..ALL };
+    let mut appended = 0;
+    for question in ["widget", "role:user", "widget -3", "since:2026-01-01"] {
+        let query = Query::parse(question, now(), &TimeZone::UTC).unwrap();
+        let found = |archive: &mut Archive| {
+            let sources = archive.places().sources().into_iter().map(Result::unwrap).collect();
+            let scope = archive.describe(sources, listing::Depth::Ends, &|| {}).sessions;
+            archive.search(&query, &scope, all).sessions
+        };
+        let (known, read) = (found(&mut machine.indexed(Depth::Text)), found(&mut machine.without_index()));
+        let records = |found: &[FoundSession]| -> Vec<Vec<String>> {
+            found.iter().map(|session| hits(std::slice::from_ref(session))).collect()
+        };
+        assert_eq!(records(&known), records(&read), "{question}");
+        assert!(known[0].hits.len() >= 2 && known[0].hits[0].record.as_str().starts_with('b'), "{question}");
+        assert_eq!(known.iter().map(|session| session.hits.len()).sum::<usize>(), 5_000, "{question}");
+        // And what is stored last may be the newest, too.
+        appended += 1;
+        machine.append(new, &widgets("b", "2026-11-14", appended * 3..appended * 3 + 3));
+    }
+}
+
+#[test]
+fn relevance_means_the_same_with_an_index_and_without() {
+    let machine = Machine::new();
+    let texts = [
+        "A lighthouse, and the weather was such that nobody on the whole coast could see anything of it before noon.",
+        "Lighthouse by lighthouse by lighthouse.",
+        "The lighthouse is closed on Mondays and in the winter.",
+        "Nothing about it here.",
+        "The ferry sails.",
+    ];
+    for (at, text) in texts.iter().enumerate() {
+        let session = format!("{at}aaaaaaa-0000-4000-8000-000000000001");
+        machine.write(&session, &[line(&session, &format!("u{at}"), None, at as u32, user(text))]);
+    }
+    for mut archive in [machine.without_index(), machine.indexed(Depth::Text)] {
+        let query = Query::parse("lighthouse", now(), &TimeZone::UTC).unwrap();
+        let sources = archive.places().sources().into_iter().map(Result::unwrap).collect();
+        let scope = archive.describe(sources, listing::Depth::Ends, &|| {}).sessions;
+        let found = archive.search(&query, &scope, SearchOptions { sort: Sort::Relevance, ..ALL }).sessions;
+        let records: Vec<&str> = found.iter().map(|session| session.hits[0].record.as_str()).collect();
+        assert_eq!(records, ["u1", "u2", "u0"]);
+    }
+}
+
+#[test]
+fn a_title_is_found_with_the_record_that_has_it_or_with_the_first_message() {
+    let machine = Machine::new();
+    let (prompted, named) = ("aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002");
+    let snapshot = |session: &str| {
+        let snapshot = json!({"messageId": "s", "trackedFileBackups": {}, "timestamp": "2026-11-14T09:00:00Z"});
+        json!({"type": "file-history-snapshot", "messageId": "s", "sessionId": session, "snapshot": snapshot})
+            .to_string()
+            + "\n"
+    };
+    let title =
+        json!({"type": "custom-title", "customTitle": "Tides of Crossharbour", "sessionId": named}).to_string() + "\n";
+    machine.write(prompted, &[vec![snapshot(prompted)], tides()].concat());
+    machine.write(named, &[snapshot(named), line(named, "f1", None, 1, user("The ferry?")), title]);
+    for mut archive in [machine.without_index(), machine.indexed(Depth::Text)] {
+        assert_eq!(hits(&search(&mut archive, "in:title crossharbour").sessions), ["f1", "u1"]);
+    }
+}
+
+/// Some agents attach several texts to one record, and say beside them what people see.
+#[test]
+fn each_part_has_a_number_of_its_own() {
+    let machine = Machine::new();
+    let session = "aaaaaaaa-0000-4000-8000-000000000001";
+    let rendered = json!([
+        {"content": "Called the Read tool with the gauge."},
+        {"content": "Result: seven metres."}
+    ]);
+    let attachment = json!({"type": "file", "filename": "tide.md", "displayPath": "tide.md",
+        "content": {"type": "text", "file": {"filePath": "tide.md", "content": "high", "numLines": 1}}});
+    let attached = json!({"type": "attachment", "uuid": "x1", "parentUuid": "u1", "sessionId": session,
+        "timestamp": "2026-11-14T10:01:00Z", "version": "2.1.0", "rendered": rendered, "attachment": attachment})
+    .to_string()
+        + "\n";
+    machine.write(session, &[line(session, "u1", None, 0, user("See @tide.md")), attached]);
+    let mut archive = machine.indexed(Depth::Text);
+    let found = search(&mut archive, "since:2026-01-01");
+    let mut parts: Vec<(String, usize)> =
+        found.sessions[0].hits.iter().map(|hit| (hit.record.to_string(), hit.part)).collect();
+    let all = parts.len();
+    parts.sort();
+    parts.dedup();
+    assert_eq!(parts.len(), all, "{parts:?}");
+    assert!(all > 2, "{parts:?}");
+    let sources: Vec<_> = archive.places().sources().into_iter().map(Result::unwrap).collect();
+    assert!(archive.verify(&sources, &|_| true).wrong.is_empty());
+}
+
+#[test]
+fn nothing_of_a_session_that_is_gone_or_excluded_stays() {
+    let machine = Machine::new();
+    let (one, other) = ("aaaaaaaa-0000-4000-8000-000000000001", "bbbbbbbb-0000-4000-8000-000000000002");
+    let secret = |session: &str, parent: &str| {
+        let input = json!({"file_path": "/gone/quokkafile.md", "content": "walrusword"});
+        let content = json!([{"type": "tool_use", "id": "w1", "name": "Write", "input": input}]);
+        line(
+            session,
+            "w1",
+            Some(parent),
+            3,
+            json!({"role": "assistant", "model": "quokkamodel", "id": "m9", "content": content}),
+        )
+    };
+    machine.write(one, &[line(one, "u1", None, 0, user("high water"))]);
+    let has_words = || {
+        let bytes = fs::read(machine.index_path()).unwrap();
+        ["quokkafile", "quokkamodel", "walrusword"].map(|word| memchr::memmem::find(&bytes, word.as_bytes()).is_some())
+    };
+    for excludes in [false, true] {
+        machine.write(other, &[line(other, "u2", None, 2, user("low water")), secret(other, "u2")]);
+        drop(machine.indexed(Depth::Text));
+        assert_eq!(has_words(), [true; 3]);
+        let mut archive = machine.with_index();
+        if excludes {
+            archive = archive.excluding(vec![machine.session(other)]);
+            assert_eq!(archive.forget_excluded(), 1);
+        } else {
+            fs::remove_file(machine.session(other)).unwrap();
+            assert_eq!(archive.forget_missing(), 1);
+        }
+        drop(archive);
+        assert_eq!(has_words(), [false; 3], "{excludes}");
+    }
+}
+
+/// While the index is open, or after a crash, its seal says nothing.
+#[test]
+fn a_bit_that_flips_in_what_is_stored_of_a_session_is_noticed() {
     let machine = Machine::new();
     machine.write("aaaaaaaa-0000-4000-8000-000000000001", &tides());
-    let mut archive = machine.indexed(Depth::Text);
-    assert_eq!(search(&mut archive, "lighthuose").suggestion, Some(("lighthuose".to_owned(), "lighthouse".to_owned())));
-    assert_eq!(search(&mut archive, "qqqqq").suggestion, None);
+    let sources: Vec<_> = machine.places().sources().into_iter().map(Result::unwrap).collect();
+    let whole = |archive: &mut Archive| {
+        let mut sessions = archive.describe(sources.clone(), listing::Depth::Whole, &|| {}).sessions;
+        archive.add_requests(&mut sessions);
+        let rows: Vec<SessionRow> = sessions.iter().map(|(row, _)| (**row).clone()).collect();
+        let counts = archive.count(sessions, &|_| true, &|| {});
+        (rows, counts.sessions.into_iter().map(|session| session.counts).collect::<Vec<_>>())
+    };
+    let mut fresh = machine.without_index();
+    let mut expected = whole(&mut fresh);
+    expected.0 = rows(&mut machine.without_index());
+    for (table, column) in [
+        ("cards", "card"),
+        ("cards", "requests"),
+        ("counts", "counts"),
+        ("bookmarks", "checkpoint"),
+        ("bookmarks", "standings"),
+    ] {
+        let mut archive = machine.indexed(Depth::Text);
+        assert!(archive.verify(&sources, &|_| true).wrong.is_empty(), "{table}.{column}");
+        let connection = rusqlite::Connection::open(machine.index_path()).unwrap();
+        let read = format!("select {column} from {table}");
+        let mut bytes: Vec<u8> = connection.query_row(&read, [], |row| row.get(0)).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        connection.execute(&format!("update {table} set {column} = ?1"), [bytes]).unwrap();
+        drop(connection);
+        assert_eq!(archive.verify(&sources, &|_| true).wrong.len(), 1, "{table}.{column}");
+        let (known, counts) = whole(&mut archive);
+        assert_eq!((known, counts), expected, "{table}.{column}");
+        assert_eq!(hits(&search(&mut archive, "water").sessions), ["u1"], "{table}.{column}");
+        // And what was read anew is stored.
+        drop(archive);
+        let mut archive = machine.indexed(Depth::Text);
+        if table != "bookmarks" {
+            assert!(archive.verify(&sources, &|_| true).wrong.is_empty(), "{table}.{column}");
+        }
+        archive.clear();
+    }
 }

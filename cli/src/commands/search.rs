@@ -137,7 +137,9 @@ pub(super) fn invalid(typed: &str, error: &QueryError) -> Failure {
 fn nothing(typed: &str, answer: &Answer, hidden: usize) -> Failure {
     let failure = Failure::new(FailureKind::NotFound, format!("nothing matches {:?}", clean::line(typed)));
     match (&answer.suggestion, hidden) {
-        (Some((word, near)), _) => failure.hint(format!("{word:?} occurs nowhere; did you mean {near:?}?")),
+        (Some((word, near)), _) => {
+            failure.hint(format!("{word:?} is in none of these sessions; did you mean {near:?}?"))
+        }
         (None, 0) => failure.hint("use fewer words, a prefix (wor*), or OR"),
         (None, hidden) => failure.hint(format!("{} in other projects: add --all", plural(hidden as u64, "session"))),
     }

@@ -40,6 +40,11 @@ impl DocumentWords {
         words
     }
 
+    /// How many words there are, as an index counts them.
+    pub(crate) fn len(&self) -> usize {
+        self.parts.ends.len() + self.wholes.ends.len()
+    }
+
     /// The bytes of the text where a term is, in no particular order; occurrences of a phrase may overlap.
     ///
     /// The time is bounded by the number of words in the text times those in the term.

@@ -8,7 +8,7 @@ use regex::RegexBuilder;
 use scrollback::dialect;
 use scrollback::view::find::parse_time;
 
-use super::{Expr, Filter, Label, QueryError, ROLES, Term, suggestion};
+use super::{Expr, Filter, Label, QueryError, ROLES, Term, similar};
 use crate::words::{WordKind, each_word, fold, is_accent};
 
 /// Longer text is pasted by mistake; this bounds the work for each document, too.
@@ -270,7 +270,7 @@ impl<'q> Lexer<'q> {
 
 fn nearest_filter(name: &str) -> String {
     let in_other_case = FILTERS.into_iter().find(|filter| filter.eq_ignore_ascii_case(name)).map(str::to_owned);
-    match in_other_case.or_else(|| suggestion(name, FILTERS.into_iter())) {
+    match in_other_case.or_else(|| similar(name, FILTERS.into_iter()).first().map(|near| (*near).to_owned())) {
         Some(filter) => format!("did you mean {filter}:?"),
         None => format!("the filters are {}:; put text that has a colon into quotes", FILTERS.join(": ")),
     }

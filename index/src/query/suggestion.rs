@@ -1,7 +1,7 @@
-//! Finds the word that was probably meant.
+//! Finds words that were probably meant.
 
-/// The most similar other word of a vocabulary, if one is similar enough; among equals, the first.
-pub(crate) fn suggestion<'v>(word: &str, vocabulary: impl Iterator<Item = &'v str>) -> Option<String> {
+/// How far a word is from another one, in edits; `None` if it is the same, or nobody would mean it.
+pub(crate) fn distance(word: &str, known: &str) -> Option<usize> {
     let letters = word.chars().count();
     // A short word has too many neighbours that nobody means.
     let max_edits = match letters {
@@ -9,12 +9,16 @@ pub(crate) fn suggestion<'v>(word: &str, vocabulary: impl Iterator<Item = &'v st
         3..6 => 1,
         6.. => 2,
     };
-    vocabulary
-        .filter(|known| known.chars().count().abs_diff(letters) <= max_edits && *known != word)
-        .map(|known| (strsim::damerau_levenshtein(word, known), known))
-        .filter(|(edits, _)| *edits <= max_edits)
-        .min_by_key(|(edits, _)| *edits)
-        .map(|(_, known)| known.to_owned())
+    let is_near = known.chars().count().abs_diff(letters) <= max_edits && known != word;
+    is_near.then(|| strsim::damerau_levenshtein(word, known)).filter(|edits| *edits <= max_edits)
+}
+
+/// The words of a vocabulary that are similar enough, the most similar first; equals in their order.
+pub(crate) fn similar<'v>(word: &str, vocabulary: impl Iterator<Item = &'v str>) -> Vec<&'v str> {
+    let mut near: Vec<(usize, &str)> =
+        vocabulary.filter_map(|known| distance(word, known).map(|edits| (edits, known))).collect();
+    near.sort_by_key(|(edits, _)| *edits);
+    near.into_iter().map(|(_, known)| known).collect()
 }
 
 #[cfg(test)]
@@ -35,7 +39,7 @@ mod tests {
             ("tide", &["tune"], None),
             ("", &["a"], None),
         ] {
-            assert_eq!(suggestion(word, vocabulary.iter().copied()).as_deref(), expected, "{word}");
+            assert_eq!(similar(word, vocabulary.iter().copied()).first().copied(), expected, "{word}");
         }
     }
 }

@@ -119,7 +119,7 @@ fn hits(
     for found in matches.iter().take(options.hits) {
         let is_title = found.record == TITLE;
         let record = match is_title {
-            true => session.records().next(),
+            true => texts.titled(title),
             false => session.records().nth(found.record as usize),
         };
         // The session may have changed since.

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 const APPLICATION_ID: i64 = 0x7363_726c;
 
 /// Changes with every change of the tables, and of what is counted.
-const VERSION: i64 = 7;
+const VERSION: i64 = 8;
 
 /// How long a process waits for another one that writes.
 const BUSY: Duration = Duration::from_secs(10);
@@ -52,6 +52,7 @@ create table parts(
 create index parts_of_record on parts(source, record);
 create index cut_outputs on parts(source) where cut_bytes > 0;
 create view cut_parts as select source, record, offset, length from parts where cut_bytes > 0;
+create table times(block integer primary key, newest integer not null);
 create table bookmarks(source integer primary key, checkpoint blob not null, standings blob not null);
 create table counts(source integer primary key, stamp integer not null, counts blob not null);
 create trigger forget_source after delete on sources begin

@@ -114,10 +114,9 @@ impl Writing<'_> {
 /// One word is looked for among the parts of words and the whole ones; several follow one another. A word of several may be written in
 /// camelCase: then its parts follow one another, and the text has it as a whole, too.
 fn term_words(term: &Term, is_word: &dyn Fn(&str) -> bool) -> String {
-    // Words have no quotes: they are letters and digits.
     let star = |is_last: bool| if term.is_prefix && is_last { " *" } else { "" };
     if let [word] = term.words.as_slice() {
-        return format!("\"{word}\"{}", star(true));
+        return format!("{}{}", quoted(word), star(true));
     }
     let mut spellings: Vec<(Vec<&str>, Vec<String>)> = vec![(Vec::new(), Vec::new())];
     for (at, word) in term.words.iter().enumerate() {
@@ -140,6 +139,11 @@ fn term_words(term: &Term, is_word: &dyn Fn(&str) -> bool) -> String {
     };
     let phrases: Vec<String> = spellings.iter().map(phrase).collect();
     if let [phrase] = phrases.as_slice() { phrase.clone() } else { format!("({})", phrases.join(" OR ")) }
+}
+
+/// A word as an expression of FTS5. Words have no quotes: they are letters and digits.
+pub(super) fn quoted(word: &str) -> String {
+    format!("\"{word}\"")
 }
 
 /// A term is looked for in so many spellings.

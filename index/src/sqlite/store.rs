@@ -6,6 +6,8 @@
 use hashbrown::HashMap;
 use rusqlite::{OptionalExtension, Transaction, params};
 
+use super::newest::Times;
+use crate::checked::with_sum;
 use crate::index::{Bookmark, Growth, Learned, SourceId, Texts};
 use crate::part::{Part, labels_by_place};
 
@@ -44,6 +46,10 @@ fn store_session(
 ) -> rusqlite::Result<impl Iterator<Item = (SourceId, Part)> + use<>> {
     let Learned { place, stamp, depth, card, texts, bookmark, counts } = learned;
     let before = Before::of(transaction, &place.0)?;
+    let unchanged = match &texts {
+        Texts::Grown(growth) if growth.records.is_empty() => Some(growth.since),
+        _ => None,
+    };
     let kept_cut_bytes = match (&texts, &before) {
         (Texts::Grown(growth), Some(before)) if before.stamp == growth.since => {
             move_records(transaction, before.id, growth)?;
@@ -83,6 +89,11 @@ fn store_session(
         let sql = "insert or replace into cards values (?1, ?2, ?3)";
         transaction.prepare_cached(sql)?.execute(params![source.0, card, requests])?;
         store_bookmark(transaction, source, bookmark)?;
+        if let Some(since) = unchanged {
+            // Its files were touched, and say what they said.
+            let sql = "update counts set stamp = ?2 where source = ?1 and stamp = ?3";
+            transaction.prepare_cached(sql)?.execute(params![source.0, stamp as i64, since as i64])?;
+        }
         if let Some(bytes) = counts {
             let sql = "insert or replace into counts values (?1, ?2, ?3)";
             transaction.prepare_cached(sql)?.execute(params![source.0, stamp as i64, bytes])?;
@@ -96,7 +107,10 @@ fn store_bookmark(transaction: &Transaction<'_>, source: SourceId, bookmark: Opt
         return transaction.prepare_cached("delete from bookmarks where source = ?1")?.execute([source.0]).map(drop);
     };
     let sql = "insert or replace into bookmarks values (?1, ?2, ?3)";
-    transaction.prepare_cached(sql)?.execute(params![source.0, checkpoint, standings]).map(drop)
+    transaction
+        .prepare_cached(sql)?
+        .execute(params![source.0, with_sum(checkpoint), with_sum(standings)])
+        .map(drop)
 }
 
 fn store_parts(transaction: &Transaction<'_>, parts: Vec<(SourceId, Part)>) -> rusqlite::Result<()> {
@@ -106,6 +120,7 @@ fn store_parts(transaction: &Transaction<'_>, parts: Vec<(SourceId, Part)>) -> r
          values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?;
     let mut words = transaction.prepare_cached("insert into words(rowid, split, whole) values (?1, ?2, ?3)")?;
+    let mut times = Times::default();
     for (source, part) in parts {
         let (tool, files, model) =
             (names.id(part.tool.as_deref())?, names.id(part.files.as_deref())?, names.id(part.model.as_deref())?);
@@ -125,9 +140,11 @@ fn store_parts(transaction: &Transaction<'_>, parts: Vec<(SourceId, Part)>) -> r
             offset,
             length,
         ])?;
-        words.execute(params![transaction.last_insert_rowid(), part.words, part.wholes])?;
+        let number = transaction.last_insert_rowid();
+        times.add(number, &part);
+        words.execute(params![number, part.words, part.wholes])?;
     }
-    Ok(())
+    times.store(transaction)
 }
 
 /// Changes the labels of records that stand elsewhere now.
@@ -167,6 +184,14 @@ pub(super) fn forget_texts(transaction: &Transaction<'_>, source: SourceId) -> r
         transaction.prepare_cached(sql)?.execute([source.0])?;
     }
     Ok(())
+}
+
+/// Forgets the names that no part has any more: paths of files can be private.
+pub(super) fn forget_names(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let used = ["tool", "files", "model"].map(|column| format!("select {column} from parts where {column} not null"));
+    transaction
+        .execute(&format!("delete from names where id not in ({})", used.join(" union ")), [])
+        .map(drop)
 }
 
 /// The numbers of names: tools, models and files repeat.

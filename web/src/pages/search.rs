@@ -213,7 +213,7 @@ fn answer(asked: &str, params: &Params, site: &Site) -> (StatusCode, Markup) {
                 h2 { "Nothing matches" }
                 p {
                     @match &answer.suggestion {
-                        Some((word, near)) => { "“" (text::brief(word, 80)) "” occurs nowhere. " a.link href={ "/search?q=" (text::path_segment(near)) } { "Did you mean “" (text::brief(near, 80)) "”?" } },
+                        Some((word, near)) => { "“" (text::brief(word, 80)) "” is in none of these sessions. " a.link href={ "/search?q=" (text::path_segment(near)) } { "Did you mean “" (text::brief(near, 80)) "”?" } },
                         None => "Use fewer words, a beginning (wor*), or OR.",
                     }
                 }
