@@ -31,6 +31,8 @@ enum ValueKind {
     Text,
     /// A list of strings.
     Texts,
+    /// A list of folders, from the root or the home directory.
+    Folders,
     YesOrNo,
     Count {
         least: i64,
@@ -46,7 +48,7 @@ pub(crate) const KEYS: &[Key] = &[
     Key { name: "tail.notify", default: "bell", kind: ValueKind::OneOf(&["bell", "desktop", "terminal"]) },
     Key { name: "tail.notify-command", default: "none", kind: ValueKind::Text },
     Key { name: "keep", default: "false", kind: ValueKind::YesOrNo },
-    Key { name: "exclude", default: "none", kind: ValueKind::Texts },
+    Key { name: "exclude", default: "none", kind: ValueKind::Folders },
     Key { name: "serve.hide", default: "none", kind: ValueKind::Texts },
     Key { name: "redact.allow", default: "none", kind: ValueKind::Texts },
     Key { name: "redact.files", default: "none", kind: ValueKind::Texts },
@@ -271,13 +273,15 @@ impl Key {
             ValueKind::OneOf(_) | ValueKind::Text => Some(Value::from(typed)),
             ValueKind::YesOrNo => typed.parse::<bool>().ok().map(Value::from),
             // A list as TOML writes it, or one string.
-            ValueKind::Texts => {
+            ValueKind::Texts | ValueKind::Folders => {
                 let list = typed.parse::<Value>().ok().filter(Value::is_array);
                 Some(list.unwrap_or_else(|| Value::Array([typed].into_iter().collect())))
             }
             ValueKind::Count { .. } => typed.parse::<i64>().ok().map(Value::from),
         };
-        value.and_then(|value| self.check(&value).ok()).ok_or_else(|| {
+        // In the file, the other folders still count.
+        let is_useful = |value: &Value| !matches!(self.kind, ValueKind::Folders) || are_folders(value);
+        value.and_then(|value| self.check(&value).ok()).filter(is_useful).ok_or_else(|| {
             let message = format!("invalid value {typed:?} for {:?}", self.name);
             Failure::new(FailureKind::Usage, message).hint(self.kind.hint())
         })
@@ -289,7 +293,9 @@ impl Key {
             ValueKind::OneOf(words) => value.as_str().is_some_and(|value| words.contains(&value)),
             ValueKind::Text => value.is_str(),
             ValueKind::YesOrNo => value.is_bool(),
-            ValueKind::Texts => value.as_array().is_some_and(|values| values.iter().all(Value::is_str)),
+            ValueKind::Texts | ValueKind::Folders => {
+                value.as_array().is_some_and(|values| values.iter().all(Value::is_str))
+            }
             ValueKind::Count { least } => value.as_integer().is_some_and(|value| value >= least),
         };
         let mut value = value.clone();
@@ -305,9 +311,17 @@ impl ValueKind {
             ValueKind::Text => "use a string".to_owned(),
             ValueKind::YesOrNo => "use true or false".to_owned(),
             ValueKind::Texts => "use a list of strings, such as [\"one\", \"two\"]".to_owned(),
+            ValueKind::Folders => "use a list of folders, such as [\"~/clients\", \"/srv/private\"]".to_owned(),
             ValueKind::Count { least } => format!("use a whole number, at least {least}"),
         }
     }
+}
+
+/// Whether a list names folders. One that does not would exclude nothing, and nobody would notice.
+fn are_folders(list: &Value) -> bool {
+    let is_folder = |folder: &str| Path::new(folder).is_absolute() || folder == "~" || folder.starts_with("~/");
+    list.as_array()
+        .is_some_and(|folders| folders.iter().all(|folder| folder.as_str().is_some_and(is_folder)))
 }
 
 /// The text of the config file, empty without one; or why it cannot be read. People keep it elsewhere and link to it.

@@ -150,3 +150,17 @@ fn without_a_home_no_config_is_read_from_the_working_directory() {
         assert!(path.code == 2 && path.err.contains("HOME"), "{home:?}: {}", path.all());
     }
 }
+
+/// A folder that is none would exclude nothing in silence.
+#[test]
+fn only_folders_are_excluded() {
+    let env = TestEnv::new();
+    for nonsense in ["\"/home/dev/private\"", "relative/path", "~nope/x", "", "[\"/srv\", \"x\"]"] {
+        let ran = env.run(&["config", "set", "exclude", nonsense]);
+        assert_eq!(ran.code, 2, "{nonsense}: {}", ran.all());
+        assert!(ran.err.contains("use a list of folders"), "{}", ran.all());
+    }
+    for folders in ["/srv/private", "~", "[\"~/clients\", \"/srv/private\"]"] {
+        assert_eq!(env.run(&["config", "set", "exclude", folders]).code, 0, "{folders}");
+    }
+}

@@ -649,7 +649,13 @@ fn nothing_of_a_session_that_is_gone_or_excluded_stays() {
 #[test]
 fn a_bit_that_flips_in_what_is_stored_of_a_session_is_noticed() {
     let machine = Machine::new();
-    machine.write("aaaaaaaa-0000-4000-8000-000000000001", &tides());
+    let session = "aaaaaaaa-0000-4000-8000-000000000001";
+    let paid = |number: u32| {
+        let mut message = answer(&number.to_string());
+        message["usage"] = json!({"input_tokens": number, "output_tokens": 7});
+        line(session, &format!("p{number}"), Some("a4"), 10 + number, message)
+    };
+    machine.write(session, &[tides(), (0..20).map(paid).collect()].concat());
     let sources: Vec<_> = machine.places().sources().into_iter().map(Result::unwrap).collect();
     let whole = |archive: &mut Archive| {
         let mut sessions = archive.describe(sources.clone(), listing::Depth::Whole, &|| {}).sessions;
@@ -689,4 +695,21 @@ fn a_bit_that_flips_in_what_is_stored_of_a_session_is_noticed() {
         }
         archive.clear();
     }
+}
+
+/// What a link leads to is somebody's: nothing is made, cut or changed there.
+#[test]
+#[cfg(unix)]
+fn a_link_in_the_place_of_the_index_or_its_seal_leads_nowhere() {
+    let machine = Machine::new();
+    let elsewhere = machine.folder.path().join("elsewhere");
+    fs::create_dir_all(machine.index_path().parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, machine.index_path()).unwrap();
+    assert!(SqliteIndex::open(&machine.index_path(), 0).is_err() && !elsewhere.exists());
+    fs::remove_file(machine.index_path()).unwrap();
+    fs::write(&elsewhere, "a letter").unwrap();
+    fs::remove_file(machine.index_path().with_extension("db-seal")).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, machine.index_path().with_extension("db-seal")).unwrap();
+    drop(machine.indexed(Depth::Text));
+    assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "a letter");
 }

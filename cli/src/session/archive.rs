@@ -1,5 +1,6 @@
 //! The archive of this run: with the user's index, or without one.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use scrollback::session::Source;
@@ -85,6 +86,12 @@ fn warn(error: &Error, ctx: &mut Ctx) -> Result<(), Failure> {
     let hint = match error {
         Error::Newer(_) => "update scrollback, or delete the file; ",
         Error::Read(_) => "",
+        Error::Io { source, .. } if source.kind() == ErrorKind::InvalidInput => "move away what is in its place; ",
+        Error::Io { source, .. }
+            if matches!(source.kind(), ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) =>
+        {
+            ""
+        }
         Error::Database { .. } | Error::Io { .. } => "free disk space, or delete the file: it is only a cache; ",
     };
     let failure = Failure::new(FailureKind::Io, error.to_string());

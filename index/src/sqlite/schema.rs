@@ -209,8 +209,8 @@ fn private_folder(folder: &Path) -> std::io::Result<()> {
 
 /// Opens a file, and makes it if it is not there: SQLite itself would let others read it.
 pub(super) fn private_file(path: &Path) -> std::io::Result<fs::File> {
-    // Opening a pipe would wait for whoever writes to it.
-    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+    // Opening a pipe would wait for whoever writes to it, and what a link leads to is not ours to make or to change.
+    if fs::symlink_metadata(path).is_ok_and(|there| !there.is_file()) {
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "not a regular file"));
     }
     let mut options = fs::OpenOptions::new();

@@ -46,6 +46,9 @@ impl NamedRequests {
 
 impl FromIterator<(u64, Usage)> for NamedRequests {
     fn from_iter<I: IntoIterator<Item = (u64, Usage)>>(requests: I) -> NamedRequests {
+        let mut requests: Vec<(u64, Usage)> = requests.into_iter().collect();
+        // The same requests are the same bytes.
+        requests.sort_unstable_by_key(|(name, _)| *name);
         let (names, usages): (Vec<u64>, Vec<Usage>) = requests.into_iter().unzip();
         if names.is_empty() {
             return NamedRequests::default();
@@ -101,6 +104,7 @@ mod tests {
         let requests = [(7, usage), (u64::MAX, Usage::default())];
         let named = NamedRequests::from_iter(requests);
         assert_eq!(named.names().zip(named.usages()).collect::<Vec<_>>(), requests);
+        assert_eq!(NamedRequests::from_iter(requests.into_iter().rev()), named);
         let bytes = named.as_bytes();
         assert_eq!(NamedRequests::from_bytes(bytes.to_vec()), Some(named.clone()));
         for end in 1..bytes.len() {
