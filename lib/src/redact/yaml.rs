@@ -22,10 +22,11 @@ pub(super) fn below(text: &str, name: &Range<usize>) -> Vec<(Promise, Range<usiz
         if line.len() > MAX_LINE_BYTES || !is_blank && line.len() - inner.len() <= indent {
             break;
         }
-        if !is_blank && let Some(value) = value_in(line) {
-            if values::is_plausible(&line[value.clone()], promise.strength, Written::Quoted) {
-                found.push((promise, at + value.start..at + value.end));
-            }
+        if !is_blank
+            && let Some(value) = value_in(line)
+            && values::is_plausible(&line[value.clone()], promise.strength, Written::Quoted)
+        {
+            found.push((promise, at + value.start..at + value.end));
         }
         at += line.len();
     }
