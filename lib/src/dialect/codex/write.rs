@@ -99,7 +99,10 @@ fn adopt(mut line: Value, to: &Adoption<'_>) -> Value {
 }
 
 fn line(at: Timestamp, kind: &str, payload: Value, names: Names) -> Line {
-    Line { value: json!({"timestamp": time::millis(at), "type": kind, "payload": payload}), names }
+    let mut line = fields(json!({"timestamp": time::millis(at), "type": kind}));
+    // Moved: `json!` would copy it, and it may be most of a file.
+    line.put("payload", payload);
+    Line { value: line.into(), names }
 }
 
 #[cfg(test)]

@@ -35,7 +35,7 @@ impl Record<'_> {
         };
         let kinds = pieces.iter().map(|piece| if piece["type"] == "input_image" { "user.image" } else { "user.text" });
         let kinds: Vec<&str> = kinds.collect();
-        let mut message = json!({"type": "message", "role": "user", "content": pieces});
+        let mut message = user_message(pieces);
         // A prompt that looks like context must say that a person typed it.
         if !is(&message, context::is_prompt) {
             message["internal_chat_message_metadata_passthrough"] = json!({"content_item_kinds": kinds});
@@ -44,7 +44,9 @@ impl Record<'_> {
             message[TYPED_FIELD] = typed.into();
         }
         self.item(message);
-        self.event(json!({"type": "user_message", "message": text}));
+        let mut event = fields(json!({"type": "user_message"}));
+        event.put("message", text);
+        self.event(event.into());
     }
 
     /// A message that is sent to the model again and that no person typed. Codex has no such kind, and sends those that it does
@@ -55,7 +57,7 @@ impl Record<'_> {
             return self.losses().dropped(kind);
         }
         let kinds = vec![AGENT_TEXT; pieces.len()];
-        let mut message = json!({"type": "message", "role": "user", "content": pieces});
+        let mut message = user_message(pieces);
         if is(&message, context::is_prompt) || !is(&message, context::is_kept) {
             message["internal_chat_message_metadata_passthrough"] = json!({"content_item_kinds": kinds});
         }
@@ -72,7 +74,7 @@ impl Record<'_> {
         }
         let kind = format!("{}{}", context::OURS, Mark::of(display).name());
         let kinds = vec![kind; pieces.len()];
-        let mut message = json!({"type": "message", "role": "user", "content": pieces});
+        let mut message = user_message(pieces);
         if !is(&message, |message| local::display(message).is_some()) {
             message["internal_chat_message_metadata_passthrough"] = json!({"content_item_kinds": kinds});
         }
@@ -219,6 +221,13 @@ impl Record<'_> {
         let has_details = is_at_provider || !file.extra.is_empty() || file.filename.is_some();
         self.losses().dropped_if(has_details, Lost::Metadata);
     }
+}
+
+/// A message of a person. Its pieces may be most of a file, so they are moved.
+fn user_message(pieces: Vec<Value>) -> Value {
+    let mut message = fields(json!({"type": "message", "role": "user"}));
+    message.put("content", pieces);
+    message.into()
 }
 
 /// Whether our reader classifies a message so.
