@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use scrollback::session::Source;
 use scrollback::view::find::Places;
 use scrollback::view::stream::{Wake, Watch, WatchBy};
-use scrollback_index::{Archive, Depth, Pending, Refreshed, Verified};
+use scrollback_index::{Archive, Depth, Pending, Refreshed, SqliteIndex, Verified};
 use serde_json::json;
 
 use super::FOUND_PROBLEMS;
@@ -182,7 +182,9 @@ fn verify(mut archive: Archive, sources: &[Source], ctx: &mut Ctx) -> Result<Exi
     });
     bar.finish_and_clear();
     if let Some(problem) = archive.take_problems().first() {
-        return unusable(&format!("is damaged: {problem}"), ctx);
+        // Another program may have it just now.
+        let what = if SqliteIndex::is_damaged(problem) { "is damaged" } else { "cannot be read" };
+        return unusable(&format!("{what}: {problem}"), ctx);
     }
     for error in unreadable {
         ctx.warn(&error.into())?;
