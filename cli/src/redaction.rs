@@ -128,33 +128,40 @@ fn secrets_of_dotenv(path: &Path) -> Vec<String> {
 
 /// The values of a `.env` file, and of those with several lines each line that can be a secret. A word alone is none: it is in any text.
 fn dotenv_values(text: &str) -> Vec<String> {
-    let (mut values, mut lines) = (Vec::new(), text.lines());
-    while let Some(line) = lines.next() {
-        let Some((_, value)) = line.split_once('=').filter(|_| !line.trim_start().starts_with('#')) else { continue };
-        let value = value.trim_start();
-        let quote = value.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'));
-        let rest = quote.map(|_| value[1..].to_owned() + "\n" + &lines.clone().collect::<Vec<_>>().join("\n"));
-        let quoted = rest.as_deref().zip(quote).and_then(|(rest, quote)| rest.split_once(quote));
-        // A quoted value may go on in the next lines, if its second quote ends one: `'tis` begins none.
-        let ends_line = |after: &str| {
-            matches!(after.lines().next().map(str::trim), None | Some(""))
-                || after.trim_start_matches(' ').starts_with('#')
-        };
-        match quoted {
-            Some((value, after)) if !value.contains('\n') || ends_line(after) => {
-                let further = value.matches('\n').count();
-                lines.by_ref().take(further).for_each(drop);
-                if further > 0 {
-                    values.extend(value.lines().map(str::trim).filter(|line| is_dense(line)).map(str::to_owned));
+    let (mut values, mut rest) = (Vec::new(), text);
+    while !rest.is_empty() {
+        let (line, mut next) = rest.split_once('\n').unwrap_or((rest, ""));
+        if let Some((name, value)) = line.split_once('=').filter(|_| !line.trim_start().starts_with('#')) {
+            match quoted(rest[name.len() + 1..].trim_start_matches([' ', '\t'])) {
+                Some((value, after)) => {
+                    if value.contains('\n') {
+                        values.extend(value.lines().map(str::trim).filter(|line| is_dense(line)).map(str::to_owned));
+                        next = after.split_once('\n').map_or("", |(_, next)| next);
+                    }
+                    values.push(value.to_owned());
                 }
-                values.push(value.to_owned());
+                None => values.push(without_comment(value.trim()).trim_matches(['"', '\'']).to_owned()),
             }
-            _ => values.push(without_comment(value.trim_end()).trim_matches(['"', '\'']).to_owned()),
         }
+        rest = next;
     }
     values.retain(|value| !value.bytes().all(|byte| byte.is_ascii_lowercase()));
     values
 }
+
+/// What is between the quotes that a text starts with, and what is after them. A value goes on in the next lines only if its second
+/// quote ends one: `'tis` begins none.
+fn quoted(text: &str) -> Option<(&str, &str)> {
+    let quote = text.chars().next().filter(|c| matches!(c, '"' | '\'' | '`'))?;
+    // A longer value is none.
+    let end = text[1..text.floor_char_boundary(MAX_QUOTED_BYTES)].find(quote)? + 1;
+    let (value, after) = (&text[1..end], &text[end + 1..]);
+    let left = after.lines().next().unwrap_or_default().trim();
+    (!value.contains('\n') || left.is_empty() || left.starts_with('#')).then_some((value, after))
+}
+
+/// The longest value in quotes: a private key in lines.
+const MAX_QUOTED_BYTES: usize = 64 * 1024;
 
 /// Whether a line of a value is no text: letters and digits without a space.
 fn is_dense(line: &str) -> bool {

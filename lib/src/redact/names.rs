@@ -229,7 +229,7 @@ fn is_several(word: &str, before: &str) -> bool {
 }
 
 /// Whether a key beside secrets says what they are, how they are called or where they belong, and has none.
-pub(super) fn is_about(key: &str) -> bool {
+pub(super) fn names_no_secret(key: &str) -> bool {
     #[rustfmt::skip]
     const LAST_WORDS: &[&str] = &[
         "name", "names", "version", "id", "uid", "uuid", "ref", "at", "date", "time", "created", "updated", "expires", "expiry",

@@ -217,14 +217,17 @@ impl<'r> Pass<'_, 'r> {
             self.table(&name);
         }
         for (promise, span) in yaml::below(self.text, &name) {
-            let (rule, is_hashed, with_quotes) = (promise.kind, promise.kind != "password", span.clone());
-            self.found.push(Found { rule, span, with_quotes, is_hashed, is_certain: false });
+            self.promised(promise.kind, span.clone(), span);
         }
         if let Some(assigned) = assigned {
-            let (rule, is_hashed) = (assigned.promise.kind, assigned.promise.kind != "password");
-            let (span, with_quotes) = (assigned.value, assigned.with_quotes);
-            self.found.push(Found { rule, span, with_quotes, is_hashed, is_certain: false });
+            self.promised(assigned.promise.kind, assigned.value, assigned.with_quotes);
         }
+    }
+
+    /// Notes a value that a name promises. What can be guessed has no hash.
+    fn promised(&mut self, rule: &'static str, span: Range<usize>, with_quotes: Range<usize>) {
+        let is_hashed = !matches!(rule, "password" | "ssn");
+        self.found.push(Found { rule, span, with_quotes, is_hashed, is_certain: false });
     }
 
     /// The values under a name that is in the header of a table.
@@ -237,14 +240,7 @@ impl<'r> Pass<'_, 'r> {
             table.open_row.into_iter().for_each(|row| open.at(row));
         }
         for value in table.values {
-            let (rule, is_hashed) = (value.promise.kind, !matches!(value.promise.kind, "password" | "ssn"));
-            self.found.push(Found {
-                rule,
-                with_quotes: value.span.clone(),
-                span: value.span,
-                is_hashed,
-                is_certain: false,
-            });
+            self.promised(value.promise.kind, value.span.clone(), value.span);
         }
     }
 

@@ -51,7 +51,7 @@ fn value_in(line: &str) -> Option<Range<usize>> {
         Some(colon) => (line[..colon].trim_matches([' ', '-', '"', '\'']), colon + 2),
         None => ("", line.find("- ")? + 2),
     };
-    if !key.is_empty() && names::is_about(key) {
+    if !key.is_empty() && names::names_no_secret(key) {
         return None;
     }
     let is_around = |c: char| c.is_whitespace() || matches!(c, '"' | '\'');

@@ -36,6 +36,6 @@ impl FileMask<'_> {
     }
 }
 
-pub(super) fn is_placeholder(text: &str) -> bool {
+fn is_placeholder(text: &str) -> bool {
     text.starts_with("[REDACTED") && text.ends_with(']') && text.len() < 64
 }

@@ -129,7 +129,7 @@ impl<'w> Frame<'w> {
         // Dates, addresses and versions.
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"-:./TZ+".contains(&byte));
         is_container
-            && !names::is_about(key)
+            && !names::names_no_secret(key)
             && !is_number(text)
             && values::is_plausible(text.trim(), strength, Written::Quoted)
     }
