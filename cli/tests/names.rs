@@ -602,4 +602,9 @@ fn short_names_of_dialects_are_known_and_unknown_ones_list_those_that_are() {
         let failed = env.run(unknown).err;
         assert!(failed.contains("native, claude-code, codex, qwen-code"), "{unknown:?}: {failed}");
     }
+    for unsupported in [["show", "gemini:@"], ["show", "copilot-cli:@"], ["list", "--dialect=opencode"]] {
+        let failed = env.run(&unsupported);
+        assert_eq!(failed.code, 2);
+        assert!(failed.err.contains("sessions are not supported yet"), "{unsupported:?}: {}", failed.err);
+    }
 }

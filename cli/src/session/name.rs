@@ -70,8 +70,10 @@ impl From<NameError> for Failure {
         let message = error.to_string();
         let (kind, hint) = match error {
             NameError::Read(error) => return error.into(),
-            NameError::NotFound(name) if names_unknown_dialect(&name) => (FailureKind::Usage, scope::known_dialects()),
-            NameError::NotFound(_) => (FailureKind::NotFound, "run `scrollback list --all` to see every id".to_owned()),
+            NameError::NotFound(name) => match of_unknown_dialect(&name) {
+                Some(dialect) => return scope::unknown_dialect(dialect),
+                None => (FailureKind::NotFound, "run `scrollback list --all` to see every id".to_owned()),
+            },
             NameError::NeedsSlash(name) => {
                 (FailureKind::NotFound, format!("use ./{name} for the file or folder of that name in this directory"))
             }
@@ -103,10 +105,10 @@ impl From<NameError> for Failure {
     }
 }
 
-/// Whether it is `NAME:@` of no dialect.
-fn names_unknown_dialect(name: &str) -> bool {
-    name.split_once(':')
-        .is_some_and(|(dialect, rest)| rest.starts_with('@') && dialect::named(dialect).is_none())
+/// The name in `NAME:@`, if no dialect has it.
+fn of_unknown_dialect(name: &str) -> Option<&str> {
+    let (dialect, rest) = name.split_once(':')?;
+    (rest.starts_with('@') && dialect::named(dialect).is_none()).then_some(dialect)
 }
 
 /// How to name one of the matches.

@@ -8,7 +8,7 @@ use scrollback::dialect::{self, Dialect};
 use scrollback::model::{Error, SessionId};
 use scrollback::session::Source;
 use scrollback::view::SessionRow;
-use scrollback::view::find::{Match, Places, ProjectScope, Scope, parse_time, sharing_an_id};
+use scrollback::view::find::{Match, Places, ProjectScope, Scope, parse_time, sharing_an_id, unsupported_agent};
 use scrollback::view::listing::Depth;
 use scrollback_index::Archive;
 
@@ -140,15 +140,17 @@ pub(crate) fn scope(global: &Global, ctx: &Ctx) -> Result<Scope, Failure> {
 /// The dialect that `--dialect` names.
 pub(crate) fn dialect(global: &Global) -> Result<Option<&'static dyn Dialect>, Failure> {
     let Some(name) = &global.dialect else { return Ok(None) };
-    dialect::named(name)
-        .map(Some)
-        .ok_or_else(|| Failure::new(FailureKind::Usage, format!("unknown dialect {name:?}")).hint(known_dialects()))
+    dialect::named(name).map(Some).ok_or_else(|| unknown_dialect(name))
 }
 
-/// The names that `--dialect` and `DIALECT:` take.
-pub(crate) fn known_dialects() -> String {
+/// Says that there is no such dialect, or not yet, and which names `--dialect` and `DIALECT:` take.
+pub(crate) fn unknown_dialect(name: &str) -> Failure {
+    let message = match unsupported_agent(name) {
+        Some(agent) => format!("{agent} sessions are not supported yet"),
+        None => format!("unknown dialect {name:?}"),
+    };
     let known: Vec<&str> = dialect::all().iter().map(|dialect| dialect.name()).collect();
-    format!("use one of: {}", known.join(", "))
+    Failure::new(FailureKind::Usage, message).hint(format!("use one of: {}", known.join(", ")))
 }
 
 /// The folders that are searched, by dialect: first what other agents write, then our own.

@@ -16,4 +16,4 @@ pub use by_id::sharing_an_id;
 pub use name::{Location, Lookup, Match, Memory, NameError, Named, SessionName};
 pub use places::{Listing, Places};
 pub use scope::{InScope, ProjectScope, Scope, parse_time};
-pub use unsupported::{Unsupported, unsupported};
+pub use unsupported::{Unsupported, unsupported, unsupported_agent};

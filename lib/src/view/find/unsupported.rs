@@ -14,6 +14,15 @@ pub struct Unsupported {
     pub count: Option<usize>,
 }
 
+/// The agent that somebody means by this name, if its sessions cannot be read yet: `gemini`, `copilot-cli`.
+pub fn unsupported_agent(typed: &str) -> Option<&'static str> {
+    let is_meant = |name: &str| {
+        let name = name.to_lowercase().replace(' ', "-");
+        name.strip_suffix("-cli").unwrap_or(&name) == typed.strip_suffix("-cli").unwrap_or(typed)
+    };
+    UNSUPPORTED.iter().map(|agent| agent.name).find(|name| is_meant(name))
+}
+
 /// The agents with such sessions in this home. Their files are counted by name and not opened; a database is asked.
 pub fn unsupported(home: &Home) -> Vec<Unsupported> {
     let counted = UNSUPPORTED.iter().map(|agent| {
