@@ -18,9 +18,10 @@ pub(crate) fn one_line(source: &str, max_chars: usize) -> String {
     line.cut(max_chars, window < source.len())
 }
 
-/// Whether a text is one line as it is: most titles are.
+/// Whether a text is one line as it is: most titles are, also those that were cut.
 fn is_one_line(text: &str) -> bool {
-    clean::is_printable_ascii(text) && text.trim().len() == text.len() && !text.contains("  ")
+    let plain = text.strip_suffix('…').unwrap_or(text);
+    clean::is_printable_ascii(plain) && text.trim().len() == text.len() && !text.contains("  ")
 }
 
 /// Text with its white space collapsed.

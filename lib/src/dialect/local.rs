@@ -3,6 +3,8 @@
 //!
 //! We mark such a message where the format's own agent would not write it; without the mark it would be a person's text.
 
+use std::borrow::Cow;
+
 use super::{claude_code, codex};
 use crate::model::lenient::RawObject;
 use crate::model::message::Part;
@@ -73,12 +75,14 @@ const TAGS: &[&str] = &[
 ];
 
 /// A text without the agents' own tags around parts of it.
-pub(crate) fn without_tags(text: &str) -> String {
-    let mut text = text.to_owned();
-    for tag in TAGS {
+pub(crate) fn without_tags(text: &str) -> Cow<'_, str> {
+    let mut text = Cow::Borrowed(text);
+    // Hardly any text has tags at all.
+    let tags = if text.contains("</") { TAGS } else { &[] };
+    for tag in tags {
         let (begin, end) = (format!("<{tag}>"), format!("</{tag}>"));
         if text.contains(&begin) && text.contains(&end) {
-            text = text.replace(&begin, " ").replace(&end, " ");
+            text = text.replace(&begin, " ").replace(&end, " ").into();
         }
     }
     text

@@ -35,6 +35,13 @@ const HEADS_COUNTED: usize = 64;
 /// How many ancestors of a head are searched for its last text.
 const PREVIEW_STEPS: usize = 16;
 
+/// What a session is called after that has no title.
+pub(crate) struct FirstPrompt {
+    pub(crate) text: Option<String>,
+    /// Whether a person typed it; else what stands for a prompt, as far as there is something.
+    pub(crate) is_typed: bool,
+}
+
 impl Session {
     /// Describes the session. If only its end was read, the beginning is read too.
     pub fn row(&self) -> Result<SessionRow> {
@@ -47,8 +54,16 @@ impl Session {
 
     /// Describes the part that was read as if it were the whole session.
     pub(crate) fn described(&self, project: &dyn Fn(&Path) -> PathBuf) -> Result<SessionRow> {
+        self.described_with(self.first_prompt()?.text, project)
+    }
+
+    /// The same, for a part whose first prompt is known.
+    pub(crate) fn described_with(
+        &self,
+        first_prompt: Option<String>,
+        project: &dyn Fn(&Path) -> PathBuf,
+    ) -> Result<SessionRow> {
         let branch = self.head().filter(|_| self.whole()).map(|head| self.branch(head));
-        let first_prompt = self.first_prompt()?;
         let (title, title_source) = match (self.title(), &first_prompt) {
             (Some(title), _) => (self::title(&self.shown(&title.text)), title.source),
             (None, Some(prompt)) => (self::title(prompt), TitleSource::Prompt),
@@ -201,7 +216,7 @@ impl Session {
     }
 
     /// The first prompt that a person typed: not a reaction, or text that an agent wrapped in a tag. A picture alone is its name.
-    fn first_prompt(&self) -> Result<Option<String>> {
+    pub(crate) fn first_prompt(&self) -> Result<FirstPrompt> {
         // Lists do not read other sessions' files, so its own prompts come before inherited ones.
         let rank = |record: &RecordRef<'_>| (record.is_sidechain(), record.is_inherited());
         let mut prompts: Vec<_> = self.records().filter(|record| record.kind() == Kind::User).collect();
@@ -215,14 +230,15 @@ impl Session {
             let is_wrapped = is_wrapped(&text) && !dialect::local::is_tagged(&text);
             let text = shorten(&dialect::local::without_tags(&text), PREVIEW_CHARS);
             if !text.is_empty() && !is_wrapped {
-                return Ok(Some(text));
+                return Ok(FirstPrompt { text: Some(text), is_typed: true });
             }
             found = found.or(Some(text).filter(|text| !text.is_empty()));
         }
-        match found.or(file) {
-            None => self.first_command(),
-            found => Ok(found),
-        }
+        let text = match found.or(file) {
+            None => self.first_command()?,
+            found => found,
+        };
+        Ok(FirstPrompt { text, is_typed: false })
     }
 
     /// The first command that a person ran.

@@ -19,6 +19,9 @@ const WINDOW_BYTES: u64 = 8 * 1024;
 const WINDOW_GROWTH: u64 = 4;
 const WINDOW_LIMIT_BYTES: u64 = 1024 * 1024;
 
+/// Most sessions begin with a prompt, in a short line: a quarter of a window shows it, and takes a quarter of the time.
+const FIRST_LINES_BYTES: u64 = WINDOW_BYTES / WINDOW_GROWTH;
+
 /// A file no larger than the windows after one step is read whole: that costs no more and shows everything.
 const WHOLE_BYTES: u64 = WINDOW_BYTES * WINDOW_GROWTH;
 
@@ -57,18 +60,22 @@ fn shown(title: &Title, reading: &ReadOptions<'_>) -> Title {
 
 /// What the two ends of a file show.
 fn from_ends(ends: &FileEnds<'_>, source: &Source, reading: &ReadOptions<'_>) -> Result<SessionRow> {
-    let has_prompt = |session: &Session| session.records().any(|record| record.kind() == Kind::User);
-    let begin = grow(
-        ends.size_bytes,
-        |window| ends.start(window),
-        |session| session.cwd().is_some() && session.started().is_some() && has_prompt(session),
-    )?;
+    let beginning = |window| {
+        let session = ends.start(window)?;
+        session.first_prompt().map(|prompt| (session, prompt))
+    };
+    let (begin, prompt) = grow(FIRST_LINES_BYTES, ends.size_bytes, beginning, |window, (session, prompt)| {
+        let has_prompt = || session.records().any(|record| record.kind() == Kind::User);
+        let has_prompt = prompt.is_typed || (window >= WINDOW_BYTES && has_prompt());
+        session.cwd().is_some() && session.started().is_some() && has_prompt
+    })?;
     let end = grow(
+        WINDOW_BYTES,
         ends.size_bytes,
         |window| ends.end(window),
-        |session| session.head().is_some() && session.updated().is_some(),
+        |_, session| session.head().is_some() && session.updated().is_some(),
     )?;
-    let mut row = begin.described(reading.project)?;
+    let mut row = begin.described_with(prompt.text, reading.project)?;
     row.size_bytes += source.size_of_companions();
     row.updated = end.updated().max(row.updated);
     row.head = end.head().map(|head| RecordId(head.id().into_owned()));
@@ -95,7 +102,7 @@ fn entitle_from_end(row: &mut SessionRow, last: &Title) {
 pub(crate) fn id(source: &Source, reading: &ReadOptions<'_>) -> Result<SessionId> {
     let Some(ends) = FileEnds::open(source, reading)? else { return Ok(Session::open(source, reading)?.id()) };
     let shows_id = |session: &Session| session.states_its_id() || session.records().len() > 0;
-    Ok(grow(ends.size_bytes, |window| ends.start(window.max(WHOLE_BYTES)), shows_id)?.id())
+    Ok(grow(WHOLE_BYTES, ends.size_bytes, |window| ends.start(window), |_, session| shows_id(session))?.id())
 }
 
 /// The summary of an untitled session that another session of its folder holds, where the agent writes summaries so.
@@ -191,12 +198,17 @@ pub fn mark_copied_requests(rows: &mut [&mut SessionRow]) {
 }
 
 /// Reads larger and larger windows until they show enough.
-fn grow(size: u64, read: impl Fn(u64) -> Result<Session>, enough: impl Fn(&Session) -> bool) -> Result<Session> {
-    let mut window = WINDOW_BYTES;
+fn grow<Seen>(
+    first: u64,
+    size: u64,
+    read: impl Fn(u64) -> Result<Seen>,
+    enough: impl Fn(u64, &Seen) -> bool,
+) -> Result<Seen> {
+    let mut window = first;
     loop {
-        let session = read(window)?;
-        if enough(&session) || window >= size || window >= WINDOW_LIMIT_BYTES {
-            return Ok(session);
+        let seen = read(window)?;
+        if enough(window, &seen) || window >= size || window >= WINDOW_LIMIT_BYTES {
+            return Ok(seen);
         }
         window *= WINDOW_GROWTH;
     }

@@ -281,7 +281,9 @@ impl<'a> FileEnds<'a> {
         if let Some(bytes) = self.near_end.get() {
             return Ok((bytes, begin));
         }
-        let bytes = self.file.read_at(begin, self.size_bytes - begin)?;
+        let length = self.size_bytes - begin;
+        let mut bytes = Vec::with_capacity(length as usize);
+        self.file.loader(begin)?.take(length).read_to_end(&mut bytes).at(&self.source.path)?;
         Ok((self.near_end.get_or_init(|| bytes), begin))
     }
 
