@@ -1,28 +1,66 @@
 //! What of a question is decided by the session alone: its agent, project and branch are the same for all its parts.
 
+use std::collections::BTreeMap;
+
 use scrollback::view::SessionRow;
 
 use crate::query::{Expr, Filter};
 use crate::words::fold;
 
-/// The question that is left for the parts of a session.
-#[derive(Debug, Clone)]
-pub(crate) enum Left {
+/// The questions that are left for the parts of sessions. Sessions that answer its filters alike share one.
+pub(crate) struct Questions<'q> {
+    expr: &'q Expr,
+    by_answers: BTreeMap<Vec<bool>, Option<usize>>,
+    left: Vec<Expr>,
+}
+
+/// What of a question is left for the parts of a session.
+enum Left {
     /// Every part matches, or none.
     Decided(bool),
     /// This is to be asked of each part.
     Question(Expr),
 }
 
-/// Answers what a session decides. Titles are asked separately, so no part is one.
-pub(crate) fn for_session(expr: &Expr, row: &SessionRow) -> Left {
-    decide(expr, &|filter| match filter {
+impl<'q> Questions<'q> {
+    pub(crate) fn of(expr: &'q Expr) -> Questions<'q> {
+        Questions { expr, by_answers: BTreeMap::new(), left: Vec::new() }
+    }
+
+    /// The number of the question that is left for a session; `None` if nothing of it can match.
+    pub(crate) fn of_session(&mut self, row: &SessionRow) -> Option<usize> {
+        let mut answers = Vec::new();
+        self.expr.each_filter(&mut |filter| answers.extend(answer(filter, row)));
+        if let Some(number) = self.by_answers.get(&answers) {
+            return *number;
+        }
+        let left = match decide(self.expr, &|filter| answer(filter, row)) {
+            Left::Decided(false) => None,
+            Left::Decided(true) => Some(Expr::And(Vec::new())),
+            Left::Question(left) => Some(left),
+        };
+        let number = left.map(|left| {
+            self.left.push(left);
+            self.left.len() - 1
+        });
+        *self.by_answers.entry(answers).or_insert(number)
+    }
+
+    /// The questions by their numbers.
+    pub(crate) fn left(self) -> Vec<Expr> {
+        self.left
+    }
+}
+
+/// What a session says to a filter. Titles are asked separately, so no part is one.
+fn answer(filter: &Filter, row: &SessionRow) -> Option<bool> {
+    match filter {
         Filter::Agent(agent) => Some(row.dialect == *agent),
         Filter::Project(project) => Some(row.project.as_deref().is_some_and(|of| fold(of).contains(project))),
         Filter::Branch(branch) => Some(row.git_branch.as_deref().is_some_and(|of| fold(of).contains(branch))),
         Filter::InTitle => Some(false),
         _ => None,
-    })
+    }
 }
 
 fn decide(expr: &Expr, answer: &dyn Fn(&Filter) -> Option<bool>) -> Left {

@@ -188,8 +188,8 @@ pub trait Index {
     /// The newest parts of these sessions that match: `limit` of them, and all others of the same time as the last one. Regular expressions and titles are the archive's work.
     fn search(&self, query: &Query, sources: &[SourceId], limit: usize) -> Result<Vec<Match>>;
 
-    /// The records of these sessions that have text which is not indexed.
-    fn cut_records(&self, sources: &[SourceId]) -> Result<Vec<CutRecord>>;
+    /// The records of these sessions that have text which is not indexed, as far as it could match.
+    fn cut_records(&self, query: &Query, sources: &[SourceId]) -> Result<Vec<CutRecord>>;
 
     /// Words that begin like this, the most frequent first.
     fn words_like(&self, beginning: &str) -> Result<Vec<String>>;

@@ -19,6 +19,7 @@ mod search;
 mod snippet;
 mod sql;
 mod sqlite;
+mod word_set;
 pub(crate) mod words;
 
 pub use answer::{Answer, FoundSession, Hit, SearchOptions, Sort};
@@ -27,7 +28,7 @@ pub use card::{Card, Depth};
 pub use counts::{Counted, StoredCounts};
 pub use error::{Error, Result};
 pub use index::{Bookmark, CutRecord, Growth, Index, Known, Learned, Match, Place, SourceId, Texts};
-pub use part::Part;
+pub use part::{Part, Rest};
 pub use prices::{PRICES, listed_cost};
 pub use refresh::{Pending, Refreshed, Verified};
 /// A value in the answer to SQL.
@@ -35,3 +36,4 @@ pub use rusqlite::types::Value as SqlValue;
 pub use snippet::Piece;
 pub use sql::{SQL_ROWS, SqlAnswer, SqlError};
 pub use sqlite::SqliteIndex;
+pub use word_set::WordSet;

@@ -5,6 +5,7 @@ use scrollback::view::texts::{SearchText, SearchTexts, Standing, TextRole};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::query::{Label, Labels};
+use crate::word_set::WordSet;
 use crate::words::{WordKind, each_word};
 
 /// Of a longer tool output only the beginning is indexed, unless everything is asked for: the rest is searched by reading it.
@@ -31,14 +32,23 @@ pub struct Part {
     pub labels: Labels,
     /// The same for a copy in another session.
     pub repeat: u64,
-    /// How many bytes of its text are not indexed.
-    pub cut_bytes: u64,
-    /// Where its record is in the file, if some of its text is not indexed: offset and length.
-    pub span: Option<(u64, u32)>,
+    /// What is not indexed of its text.
+    pub rest: Option<Rest>,
     /// Its words, with spaces between them.
     pub words: String,
     /// The words that were split at capital letters, whole.
     pub wholes: String,
+}
+
+/// The end of a text that is not indexed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rest {
+    /// How long it is.
+    pub bytes: u64,
+    /// Where its record is in the file, if it is in one piece: offset and length.
+    pub span: Option<(u64, u32)>,
+    /// The words of the whole text: some of a question can be at its beginning, and others in its end.
+    pub words: WordSet,
 }
 
 impl Part {
@@ -53,9 +63,8 @@ impl Part {
         let files = self.files.as_deref();
         let row =
             row_digest(self.role as i64, [self.tool.as_deref(), files, self.model.as_deref()], self.at, self.labels);
-        let (offset, length) = self.span.map(|(offset, length)| (offset as i64, i64::from(length))).unzip();
-        let place = place_digest([self.repeat as i64, self.cut_bytes as i64], offset, length);
-        words.fold(row.wrapping_add(place), u64::wrapping_add)
+        let own = row.wrapping_add(rest_digest(self.repeat as i64, self.rest.as_ref()));
+        words.fold(own, u64::wrapping_add)
     }
 }
 
@@ -73,9 +82,9 @@ pub(crate) fn row_digest(role: i64, names: [Option<&str>; 3], at: Option<i64>, l
     xxh3_64(format!("{role} {names:?} {at:?} {}", labels.bits()).as_bytes())
 }
 
-/// What the rest of the row adds to it: what copies have in common, how much is not indexed, and where its record is.
-pub(crate) fn place_digest(repeat_and_cut: [i64; 2], offset: Option<i64>, length: Option<i64>) -> u64 {
-    xxh3_64(format!("{repeat_and_cut:?} {offset:?} {length:?}").as_bytes())
+/// What copies have in common and what is not indexed add to it.
+pub(crate) fn rest_digest(repeat: i64, rest: Option<&Rest>) -> u64 {
+    xxh3_64(format!("{repeat} {rest:?}").as_bytes())
 }
 
 /// Calls `add` for each part of these records.
@@ -104,16 +113,21 @@ fn part(record: RecordRef<'_>, standing: Standing, text: SearchText, everything:
         column.push_str(word.text);
         column.push(' ');
     });
-    let cut_bytes = (text.text.len() - indexed.len()) as u64;
-    let place = record.place();
+    let rest = (indexed.len() < text.text.len()).then(|| {
+        let place = record.place();
+        Rest {
+            bytes: (text.text.len() - indexed.len()) as u64,
+            span: record.is_one_piece().then_some((place.offset, place.length)),
+            words: WordSet::of(&text.text),
+        }
+    });
     Part {
         record: record.order() as u32,
         part: text.part as u32,
         role: text.role,
         labels: labels(standing, &text),
         repeat: repeat(&record.id(), at, &text),
-        cut_bytes,
-        span: (cut_bytes > 0 && record.is_one_piece()).then_some((place.offset, place.length)),
+        rest,
         tool: text.tool,
         files: (!text.files.is_empty()).then(|| text.files.join("\n")),
         model: text.model,

@@ -39,6 +39,8 @@ pub use documents::Labels;
 pub(crate) use documents::{DocumentFacts, DocumentWords};
 pub(crate) use suggestion::{distance, similar};
 
+use crate::word_set::PossibleWords;
+
 /// A parsed query.
 ///
 /// ```
@@ -113,9 +115,9 @@ impl Query {
         })
     }
 
-    /// Whether a text could match that has certain words: fast to ask of its bytes, before it is read. `has` may say yes too often.
-    pub(crate) fn could_match(&self, has: &dyn Fn(&str) -> bool) -> bool {
-        self.expr.could_match(has)
+    /// Whether a text could match: fast to ask before it is read.
+    pub(crate) fn could_match(&self, text: &dyn PossibleWords) -> bool {
+        self.expr.could_match(text)
     }
 
     /// The regular expressions that are wanted, not excluded.

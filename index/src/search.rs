@@ -28,10 +28,11 @@ use scrollback::view::texts::{SearchText, SearchTexts};
 use crate::answer::{Answer, SearchOptions};
 use crate::archive::Archive;
 use crate::card::Depth;
-use crate::decide::{self, Left};
+use crate::decide::Questions;
 use crate::index::{Bookmark, CutRecord, Known, Match, SourceId};
 use crate::part::{is_long_output, labels, repeat};
 use crate::query::{DocumentFacts, DocumentWords, Expr, Labels, Query};
+use crate::word_set::PossibleWords;
 use crate::words::Searchable;
 use ranking::{Sample, Wanted, Weight};
 
@@ -69,13 +70,14 @@ struct Weighed {
     weight: Weight,
 }
 
-/// A session in scope and what is left to ask of its parts.
+/// A session in scope.
 #[derive(Clone)]
 struct Asked<'a> {
     at: usize,
     row: &'a SessionRow,
     source: &'a Source,
-    left: Expr,
+    /// The number of the question that is left for its parts.
+    question: usize,
 }
 
 /// What reading a session for a question gives.
@@ -86,13 +88,12 @@ impl Archive {
     pub fn search(&mut self, query: &Query, scope: &[(Box<SessionRow>, Source)], options: SearchOptions) -> Answer {
         let mut answer = Answer::default();
         let mut found = self.titles(query, scope);
+        let mut questions = Questions::of(query.expr());
         let asked: Vec<Asked<'_>> = scope
             .iter()
             .enumerate()
-            .filter_map(|(at, (row, source))| match decide::for_session(query.expr(), row) {
-                Left::Decided(false) => None,
-                Left::Decided(true) => Some(Asked { at, row, source, left: Expr::And(Vec::new()) }),
-                Left::Question(left) => Some(Asked { at, row, source, left }),
+            .filter_map(|(at, (row, source))| {
+                questions.of_session(row).map(|question| Asked { at, row, source, question })
             })
             .collect();
         let known = self.known();
@@ -103,7 +104,7 @@ impl Archive {
                 Some(_) | None => unknown.push(asked),
             }
         }
-        let by_index = self.by_index(&indexed);
+        let by_index = self.by_index(&indexed, questions.left());
         match by_index {
             Some(matches) => {
                 let cut = self.in_cut_outputs(query, &indexed, &matches, options, &mut answer);
@@ -148,17 +149,16 @@ impl Archive {
     }
 
     /// Asks the index; `None` if it fails. Each match says whether some of its text is not indexed.
-    fn by_index(&mut self, asked: &[(Asked<'_>, &Known)]) -> Option<Vec<(Found, bool)>> {
-        // Expressions cannot be compared, but their forms can.
-        let mut groups: HashMap<String, (Expr, Vec<SourceId>)> = HashMap::new();
+    fn by_index(&mut self, asked: &[(Asked<'_>, &Known)], questions: Vec<Expr>) -> Option<Vec<(Found, bool)>> {
+        let mut groups: Vec<(Query, Vec<SourceId>)> =
+            questions.into_iter().map(|question| (Query::of(question), Vec::new())).collect();
         for (asked, known) in asked {
-            let group = groups.entry(format!("{:?}", asked.left)).or_insert_with(|| (asked.left.clone(), Vec::new()));
-            group.1.push(known.id);
+            groups[asked.question].1.push(known.id);
         }
         let positions: HashMap<SourceId, usize> = asked.iter().map(|(asked, known)| (known.id, asked.at)).collect();
         let mut found = Vec::new();
-        for (left, sources) in groups.into_values() {
-            let matches = self.ask(|index| index.search(&Query::of(left), &sources, MATCHES))?;
+        for (question, sources) in groups.into_iter().filter(|(_, sources)| !sources.is_empty()) {
+            let matches = self.ask(|index| index.search(&question, &sources, MATCHES))?;
             found.extend(matches.into_iter().filter_map(|one| {
                 let Match { source, record, part, repeat, at, labels, rank, is_cut } = one;
                 let session = *positions.get(&source)?;
@@ -188,7 +188,7 @@ impl Archive {
             answer.unsearched_bytes = bytes;
             return None;
         }
-        let records = self.cut_records(indexed)?;
+        let records = self.cut_records(query, indexed)?;
         let look = Look::new(query, self.places.mask.as_deref());
         let candidates: Vec<(&Asked<'_>, Vec<CutRecord>)> = cut
             .par_iter()
@@ -221,12 +221,16 @@ impl Archive {
         Some(collected(scanned, answer))
     }
 
-    /// The records with text that is not indexed. `None` if the index fails.
-    fn cut_records(&mut self, indexed: &[(Asked<'_>, &Known)]) -> Option<HashMap<SourceId, Vec<CutRecord>>> {
+    /// The records with text that is not indexed and could match. `None` if the index fails.
+    fn cut_records(
+        &mut self,
+        query: &Query,
+        indexed: &[(Asked<'_>, &Known)],
+    ) -> Option<HashMap<SourceId, Vec<CutRecord>>> {
         let cut = indexed.iter().filter(|(_, known)| known.cut_bytes > 0);
         let sources: Vec<SourceId> = cut.map(|(_, known)| known.id).collect();
         let mut records: HashMap<SourceId, Vec<CutRecord>> = HashMap::new();
-        for record in self.ask(|index| index.cut_records(&sources))? {
+        for record in self.ask(|index| index.cut_records(query, &sources))? {
             records.entry(record.source).or_default().push(record);
         }
         Some(records)
@@ -313,8 +317,24 @@ impl<'q> Look<'q> {
         if bytes.first() != Some(&b'{') || has_escaped_letters(&bytes) {
             return true;
         }
-        let text = Searchable::new(bytes);
-        self.query.could_match(&|word| text.may_have(word) || self.written_by_mask.contains(word))
+        let unmasked = Searchable::new(bytes);
+        self.query.could_match(&Masked { unmasked, written_by_mask: &self.written_by_mask })
+    }
+}
+
+/// A text before it is masked.
+struct Masked<'l> {
+    unmasked: Searchable,
+    written_by_mask: &'l HashSet<&'l str>,
+}
+
+impl PossibleWords for Masked<'_> {
+    fn may_have(&self, word: &str) -> bool {
+        self.unmasked.may_have(word) || self.written_by_mask.contains(word)
+    }
+
+    fn may_have_beginning(&self, beginning: &str) -> bool {
+        self.may_have(beginning)
     }
 }
 

@@ -9,7 +9,7 @@ mod store;
 
 use std::path::{Path, PathBuf};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
@@ -21,8 +21,9 @@ use crate::checked::without_sum;
 use crate::counts::StoredCounts;
 use crate::error::{Error, Result};
 use crate::index::{Bookmark, CutRecord, Index, Known, Learned, Match, Place, SourceId};
-use crate::part::{place_digest, row_digest, word_digest};
+use crate::part::{Rest, rest_digest, row_digest, word_digest};
 use crate::query::{Labels, Query};
+use crate::word_set::WordSet;
 use crate::words::fold;
 use seal::Seal;
 
@@ -182,6 +183,27 @@ impl SqliteIndex {
         cards.collect()
     }
 
+    fn read_cut_records(&self, query: &Query, sources: &[SourceId]) -> rusqlite::Result<Vec<CutRecord>> {
+        let asked: HashSet<i64> = sources.iter().map(|source| source.0).collect();
+        let mut statement =
+            self.connection.prepare_cached("select source, record, bytes, offset, length, words from rests order by part")?;
+        let mut rows = statement.query([])?;
+        let mut records = Vec::new();
+        while let Some(row) = rows.next()? {
+            let source = row.get(0)?;
+            if !asked.contains(&source) {
+                continue;
+            }
+            let Rest { span, words, .. } = rest(row, 2)?;
+            if query.could_match(&words) {
+                records.push(CutRecord { source: SourceId(source), record: row.get(1)?, span });
+            }
+        }
+        // Several outputs of one record are read at once.
+        records.dedup();
+        Ok(records)
+    }
+
     fn has_word(&self, word: &str) -> rusqlite::Result<bool> {
         // The vocabulary still has words of what was forgotten.
         let sql = "select 1 from words where words match ?1 limit 1";
@@ -201,8 +223,10 @@ impl SqliteIndex {
             let sum = words.entry(row.get(1)?).or_default();
             *sum = sum.wrapping_add(digest);
         }
-        let sql = "select p.id, p.source, p.record, p.part, p.role, t.name, f.name, m.name, p.at, p.labels, p.repeat, p.cut_bytes, p.offset, p.length from parts p
-            left join names t on t.id = p.tool left join names f on f.id = p.files left join names m on m.id = p.model";
+        let sql = "select p.id, p.source, p.record, p.part, p.role, t.name, f.name, m.name, p.at, p.labels, p.repeat,
+            r.bytes, r.offset, r.length, r.words from parts p
+            left join names t on t.id = p.tool left join names f on f.id = p.files left join names m on m.id = p.model
+            left join rests r on r.part = p.id and p.is_cut";
         let mut parts = self.connection.prepare(sql)?;
         let mut rows = parts.query([])?;
         let mut digests = HashMap::new();
@@ -210,8 +234,8 @@ impl SqliteIndex {
             let name = |at: usize| row.get_ref(at)?.as_str_or_null().map_err(rusqlite::Error::from);
             let names = [name(5)?, name(6)?, name(7)?];
             let own = row_digest(row.get(4)?, names, row.get(8)?, Labels::from_bits(row.get(9)?));
-            let place = place_digest([row.get(10)?, row.get(11)?], row.get(12)?, row.get(13)?);
-            let own = own.wrapping_add(place);
+            let rest = row.get::<_, Option<i64>>(11)?.map(|_| rest(row, 11)).transpose()?;
+            let own = own.wrapping_add(rest_digest(row.get(10)?, rest.as_ref()));
             let digest = own.wrapping_add(words.remove(&row.get::<_, i64>(0)?).unwrap_or_default());
             digests.insert((SourceId(row.get(1)?), row.get(2)?, row.get(3)?), digest);
         }
@@ -233,6 +257,17 @@ impl SqliteIndex {
 /// What decides whether something can be used that was learned before.
 fn facts(masking: u64) -> [(&'static str, i64); 2] {
     [("masking", masking as i64), ("reading", i64::from(READING_VERSION))]
+}
+
+/// What is not indexed of a text, from four columns.
+fn rest(row: &Row<'_>, first: usize) -> rusqlite::Result<Rest> {
+    let span = row.get::<_, Option<i64>>(first + 1)?.zip(row.get::<_, Option<u32>>(first + 2)?);
+    let words = without_sum(row.get_ref(first + 3)?.as_blob()?);
+    Ok(Rest {
+        bytes: row.get::<_, i64>(first)? as u64,
+        span: span.map(|(offset, length)| (offset as u64, length)),
+        words: words.map_or_else(WordSet::of_anything, |words| WordSet::from_bytes(words.to_vec())),
+    })
 }
 
 /// Numbers of sessions, for `json_each`.
@@ -316,23 +351,8 @@ impl Index for SqliteIndex {
         self.newest_matches(query, sources, limit).map_err(|error| self.error(error))
     }
 
-    fn cut_records(&self, sources: &[SourceId]) -> Result<Vec<CutRecord>> {
-        let read = || {
-            let sql = "select source, record, offset, length from cut_parts
-                where source in (select value from json_each(?1)) order by source, record";
-            let cut = |row: &Row<'_>| {
-                let span = row.get::<_, Option<i64>>(2)?.zip(row.get::<_, Option<u32>>(3)?);
-                let span = span.map(|(offset, length)| (offset as u64, length));
-                Ok(CutRecord { source: SourceId(row.get(0)?), record: row.get(1)?, span })
-            };
-            let mut statement = self.connection.prepare_cached(sql)?;
-            let mut records: Vec<CutRecord> =
-                statement.query_map([json(sources)], cut)?.collect::<rusqlite::Result<_>>()?;
-            // Several outputs of one record are read at once.
-            records.dedup();
-            Ok(records)
-        };
-        read().map_err(|error| self.error(error))
+    fn cut_records(&self, query: &Query, sources: &[SourceId]) -> Result<Vec<CutRecord>> {
+        self.read_cut_records(query, sources).map_err(|error| self.error(error))
     }
 
     fn words_like(&self, beginning: &str) -> Result<Vec<String>> {

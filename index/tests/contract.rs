@@ -12,7 +12,7 @@ use scrollback::view::SessionRow;
 use scrollback::view::texts::TextRole;
 use scrollback_index::query::{Label, Labels, Query};
 use scrollback_index::{
-    Bookmark, Card, Depth, Growth, Index, Learned, Match, Part, Place, SourceId, SqliteIndex, Texts,
+    Bookmark, Card, Depth, Growth, Index, Learned, Match, Part, Place, Rest, SourceId, SqliteIndex, Texts, WordSet,
 };
 
 /// Opens the index of one user again and again: what was stored stays, if the number is the same.
@@ -63,8 +63,7 @@ fn part(record: u32, words: &str) -> Part {
         at: Some(i64::from(record)),
         labels: Labels::default(),
         repeat: u64::from(record),
-        cut_bytes: 0,
-        span: None,
+        rest: None,
         words: words.to_owned(),
         wholes: String::new(),
     }
@@ -124,8 +123,7 @@ fn words_phrases_prefixes_and_filters_find_parts(open: &Open<'_>) {
         role: TextRole::Tool,
         tool: Some("Bash".into()),
         files: Some("src/tide.rs".into()),
-        cut_bytes: 5,
-        span: Some((100, 20)),
+        rest: Some(Rest { bytes: 5, span: Some((100, 20)), words: WordSet::of("high tide and a long ebb") }),
         ..part(2, "high tide")
     };
     let parts = vec![part(0, "high water"), part(1, "water high up"), tool];
@@ -151,9 +149,17 @@ fn words_phrases_prefixes_and_filters_find_parts(open: &Open<'_>) {
     assert_eq!(found(&*index, "water", &[b]), [7], "only where it is asked for");
     let query = Query::parse("water", Timestamp::UNIX_EPOCH, &TimeZone::UTC).unwrap();
     assert_eq!(index.search(&query, &[a, b], 1).unwrap().len(), 1);
-    let cut: Vec<_> =
-        index.cut_records(&[a, b]).unwrap().iter().map(|cut| (cut.source, cut.record, cut.span)).collect();
-    assert_eq!(cut, [(a, 2, Some((100, 20)))]);
+    let cut = |query: &str| -> Vec<_> {
+        let query = Query::parse(query, Timestamp::UNIX_EPOCH, &TimeZone::UTC).unwrap();
+        let cut = index.cut_records(&query, &[a, b]).unwrap();
+        cut.iter().map(|cut| (cut.source, cut.record, cut.span)).collect()
+    };
+    for query in ["ebb", "high ebb", "\"long ebb\"", "eb*", "role:tool", "ebb OR nowhere", "-ebb"] {
+        assert_eq!(cut(query), [(a, 2, Some((100, 20)))], "{query}");
+    }
+    for query in ["nowhere", "ebb nowhere", "\"high nowhere\""] {
+        assert_eq!(cut(query), [], "{query}");
+    }
     assert_eq!(index.known().unwrap()[&Place::of(&source("a"))].cut_bytes, 5);
     // Whatever is asked, nothing fails.
     for hostile in ["\"\"", "'; drop table parts; --", "words MATCH *", "\u{0}", "NEAR(a b)", "^water", "split:water"] {
@@ -166,7 +172,8 @@ fn words_phrases_prefixes_and_filters_find_parts(open: &Open<'_>) {
 fn a_session_that_grew_changes_only_what_changed(open: &Open<'_>) {
     let mut index = open(1);
     index.clear().unwrap();
-    let cut = Part { cut_bytes: 9, ..part(1, "half a line") };
+    let rest = Rest { bytes: 9, span: None, words: WordSet::of("half a line") };
+    let cut = Part { rest: Some(rest), ..part(1, "half a line") };
     index.store(vec![learned("a", 10, Texts::Whole(vec![part(0, "high water"), cut]))]).unwrap();
     let a = id(&*index, "a");
     let growth = Growth {

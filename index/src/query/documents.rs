@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use scrollback::view::SessionRow;
 
 use super::{Expr, Filter, Label, Query, Term};
+use crate::word_set::PossibleWords;
 use crate::words::{WordKind, each_word, fold};
 
 /// The words of a document, with their places.
@@ -201,12 +202,25 @@ impl Expr {
         }
     }
 
-    /// The same of a text of which only the words are known.
-    pub(super) fn could_match(&self, has: &dyn Fn(&str) -> bool) -> bool {
+    /// Visits the filters in their order.
+    pub(crate) fn each_filter(&self, visit: &mut dyn FnMut(&Filter)) {
         match self {
-            Expr::Term(term) => term.words.iter().all(|word| has(word)),
-            Expr::And(sides) => sides.iter().all(|side| side.could_match(has)),
-            Expr::Or(sides) => sides.iter().any(|side| side.could_match(has)),
+            Expr::Filter(filter) => visit(filter),
+            Expr::And(sides) | Expr::Or(sides) => sides.iter().for_each(|side| side.each_filter(visit)),
+            Expr::Not(excluded) => excluded.each_filter(visit),
+            Expr::Term(_) | Expr::Regex(_) => {}
+        }
+    }
+
+    /// The same of a text of which only some is known.
+    pub(super) fn could_match(&self, text: &dyn PossibleWords) -> bool {
+        match self {
+            Expr::Term(term) => term.words.iter().enumerate().all(|(at, word)| {
+                let is_open = term.is_prefix && at + 1 == term.words.len();
+                if is_open { text.may_have_beginning(word) } else { text.may_have(word) }
+            }),
+            Expr::And(sides) => sides.iter().all(|side| side.could_match(text)),
+            Expr::Or(sides) => sides.iter().any(|side| side.could_match(text)),
             Expr::Regex(_) | Expr::Filter(_) | Expr::Not(_) => true,
         }
     }

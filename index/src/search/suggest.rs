@@ -11,7 +11,7 @@ use crate::answer::Answer;
 use crate::archive::Archive;
 use crate::card::Depth;
 use crate::index::{Known, SourceId};
-use crate::query::{Expr, Query, distance, similar};
+use crate::query::{Query, distance, similar};
 use crate::words::each_word;
 
 /// With more that is not indexed, reading it again for a suggestion takes too long.
@@ -38,7 +38,7 @@ impl Archive {
         let known = self.known();
         let (mut indexed, mut unread) = (Vec::new(), Vec::new());
         for (at, (row, source)) in scope.iter().enumerate() {
-            let asked = Asked { at, row, source, left: Expr::And(Vec::new()) };
+            let asked = Asked { at, row, source, question: 0 };
             match self.holding(&known, source, Depth::Text) {
                 Some(known) => indexed.push((asked, known)),
                 None => unread.push(asked),
@@ -67,7 +67,7 @@ impl Archive {
         if self.is_indexed(word, scope)? {
             return Some(true);
         }
-        let records = if scope.ids.is_empty() { HashMap::new() } else { self.cut_records(&scope.indexed)? };
+        let records = if scope.ids.is_empty() { HashMap::new() } else { self.cut_records(&query, &scope.indexed)? };
         let look = Look::new(&query, self.places.mask.as_deref());
         let is_in_cut = scope.indexed.par_iter().any(|(asked, known)| {
             records.get(&known.id).is_some_and(|records| !look.candidates(asked.source, records).is_empty())

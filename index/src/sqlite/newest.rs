@@ -76,7 +76,7 @@ impl SqliteIndex {
             None => ("p.id", "parts p", "0.0"),
         };
         conditions.push("true".to_owned());
-        let columns = "p.source, p.record, p.part, p.repeat, p.at, p.labels, p.cut_bytes";
+        let columns = "p.source, p.record, p.part, p.repeat, p.at, p.labels, p.is_cut";
         let sql = format!("select {columns}, {rank}, {row} from {tables} where {}", conditions.join(" and "));
         Ok(Selection { sql, row, values })
     }
@@ -137,7 +137,7 @@ fn matching(row: &Row<'_>) -> rusqlite::Result<Match> {
         repeat: row.get::<_, i64>(3)? as u64,
         at: row.get(4)?,
         labels: Labels::from_bits(row.get(5)?),
-        is_cut: row.get::<_, i64>(6)? > 0,
+        is_cut: row.get(6)?,
         rank: row.get(7)?,
     })
 }

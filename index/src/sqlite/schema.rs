@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 const APPLICATION_ID: i64 = 0x7363_726c;
 
 /// Changes with every change of the tables, and of what is counted.
-const VERSION: i64 = 8;
+const VERSION: i64 = 9;
 
 /// How long a process waits for another one that writes.
 const BUSY: Duration = Duration::from_secs(10);
@@ -45,13 +45,21 @@ create table parts(
     at integer,
     labels integer not null,
     repeat integer not null,
-    cut_bytes integer not null,
-    offset integer,
-    length integer
+    is_cut integer not null
 );
 create index parts_of_record on parts(source, record);
-create index cut_outputs on parts(source) where cut_bytes > 0;
-create view cut_parts as select source, record, offset, length from parts where cut_bytes > 0;
+create table rests(
+    part integer primary key,
+    source integer not null,
+    record integer not null,
+    bytes integer not null,
+    offset integer,
+    length integer,
+    words blob not null
+);
+create trigger forget_rest after delete on parts when old.is_cut begin
+    delete from rests where part = old.id;
+end;
 create table times(block integer primary key, newest integer not null);
 create table bookmarks(source integer primary key, checkpoint blob not null, standings blob not null);
 create table counts(source integer primary key, stamp integer not null, counts blob not null);

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use super::newest::Times;
 use crate::checked::with_sum;
 use crate::index::{Bookmark, Growth, Learned, SourceId, Texts};
-use crate::part::{Part, labels_by_place};
+use crate::part::{Part, Rest, labels_by_place};
 
 /// Stores everything, or nothing if a statement fails.
 pub(super) fn store(transaction: &Transaction<'_>, learned: Vec<Learned>) -> rusqlite::Result<()> {
@@ -70,7 +70,7 @@ fn store_session(
     };
     let mut source = before.as_ref().map_or(SourceId(0), |before| before.id);
     if let Some(kept) = kept_cut_bytes {
-        let cut_bytes = kept + parts.iter().map(|part| part.cut_bytes as i64).sum::<i64>();
+        let cut_bytes = kept + parts.iter().filter_map(|part| part.rest.as_ref()).map(|rest| rest.bytes as i64).sum::<i64>();
         let session = card.session();
         let (card, requests) =
             card.to_bytes().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
@@ -116,15 +116,15 @@ fn store_bookmark(transaction: &Transaction<'_>, source: SourceId, bookmark: Opt
 fn store_parts(transaction: &Transaction<'_>, parts: Vec<(SourceId, Part)>) -> rusqlite::Result<()> {
     let mut names = Names::read(transaction)?;
     let mut row = transaction.prepare_cached(
-        "insert into parts(source, record, part, role, tool, files, model, at, labels, repeat, cut_bytes, offset, length)
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+        "insert into parts(source, record, part, role, tool, files, model, at, labels, repeat, is_cut)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     )?;
+    let mut rest = transaction.prepare_cached("insert into rests values (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
     let mut words = transaction.prepare_cached("insert into words(rowid, split, whole) values (?1, ?2, ?3)")?;
     let mut times = Times::default();
     for (source, part) in parts {
         let (tool, files, model) =
             (names.id(part.tool.as_deref())?, names.id(part.files.as_deref())?, names.id(part.model.as_deref())?);
-        let (offset, length) = part.span.map(|(offset, length)| (offset as i64, length)).unzip();
         row.execute(params![
             source.0,
             part.record,
@@ -136,11 +136,14 @@ fn store_parts(transaction: &Transaction<'_>, parts: Vec<(SourceId, Part)>) -> r
             part.at,
             part.labels.bits(),
             part.repeat as i64,
-            part.cut_bytes as i64,
-            offset,
-            length,
+            part.rest.is_some(),
         ])?;
         let number = transaction.last_insert_rowid();
+        if let Some(Rest { bytes, span, words }) = &part.rest {
+            let (offset, length) = span.map(|(offset, length)| (offset as i64, length)).unzip();
+            let words = with_sum(words.as_bytes().to_vec());
+            rest.execute(params![number, source.0, part.record, *bytes as i64, offset, length, words])?;
+        }
         times.add(number, &part);
         words.execute(params![number, part.words, part.wholes])?;
     }
@@ -160,7 +163,7 @@ fn move_records(transaction: &Transaction<'_>, source: SourceId, growth: &Growth
 /// Forgets what is known of records that have grown. Returns how many bytes of them were not indexed.
 fn forget_records(transaction: &Transaction<'_>, source: SourceId, growth: &Growth) -> rusqlite::Result<i64> {
     let mut cut = transaction
-        .prepare_cached("select coalesce(sum(cut_bytes), 0) from parts where source = ?1 and record = ?2")?;
+        .prepare_cached("select coalesce(sum(bytes), 0) from parts join rests on rests.part = parts.id where parts.source = ?1 and parts.record = ?2")?;
     let mut words = transaction
         .prepare_cached("delete from words where rowid in (select id from parts where source = ?1 and record = ?2)")?;
     let mut parts = transaction.prepare_cached("delete from parts where source = ?1 and record = ?2")?;
