@@ -182,11 +182,11 @@ impl SecretFile {
 
     /// Its content, and why that ends early, if it does.
     pub(crate) fn read(&self) -> Result<(Vec<u8>, Option<String>)> {
-        let OpenFile { contents, torn, path, is_database } = open_file(&self.path)?;
+        let OpenFile { contents, torn, path, is_database, loaded } = open_file(&self.path)?;
         match contents {
             Contents::Memory(bytes) => Ok((bytes, torn)),
             contents => {
-                let file = OpenFile { path, contents, torn: None, is_database };
+                let file = OpenFile { path, contents, torn: None, is_database, loaded };
                 Ok((file.read_at(0, file.len()?)?, torn))
             }
         }

@@ -24,6 +24,8 @@ pub(crate) struct OpenFile {
     pub(crate) torn: Option<String>,
     /// Whether it begins like a SQLite database.
     pub(crate) is_database: bool,
+    /// What is in memory of it, each piece with where it begins: a call costs more than to copy it.
+    pub(crate) loaded: Vec<(u64, Arc<Vec<u8>>)>,
 }
 
 pub(crate) enum Contents {
@@ -35,7 +37,8 @@ pub(crate) enum Contents {
 impl Files {
     pub(crate) fn memory(bytes: Vec<u8>) -> Files {
         let contents = Contents::Memory(bytes);
-        Files(vec![OpenFile { path: PathBuf::from("-"), contents, torn: None, is_database: false }])
+        let (path, loaded) = (PathBuf::from("-"), Vec::new());
+        Files(vec![OpenFile { path, contents, torn: None, is_database: false, loaded }])
     }
 
     pub(crate) fn size_bytes(&self) -> Result<u64> {
@@ -66,15 +69,30 @@ impl OpenFile {
     pub(crate) fn shared(&self) -> Option<OpenFile> {
         let Contents::Disk(file) = &self.contents else { return None };
         let contents = Contents::Disk(Arc::clone(file));
-        Some(OpenFile { path: self.path.clone(), contents, torn: self.torn.clone(), is_database: self.is_database })
+        let (path, torn, loaded) = (self.path.clone(), self.torn.clone(), self.loaded.clone());
+        Some(OpenFile { path, contents, torn, is_database: self.is_database, loaded })
     }
 
     /// Up to `length` bytes from `offset`: fewer where the file ends.
     pub(crate) fn read_at(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+        if let Some(bytes) = self.in_memory(offset, length) {
+            return Ok(bytes.to_vec());
+        }
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        if let Contents::Disk(file) = &self.contents {
+            return read_new(file, offset, length).at(&self.path);
+        }
+        let mut bytes = vec![0; length];
         let read = self.fill(offset, &mut bytes)?;
         bytes.truncate(read);
         Ok(bytes)
+    }
+
+    fn in_memory(&self, offset: u64, length: u64) -> Option<&[u8]> {
+        self.loaded.iter().find_map(|(begin, bytes)| {
+            let start = usize::try_from(offset.checked_sub(*begin)?).ok()?;
+            bytes.get(start..start.checked_add(usize::try_from(length).ok()?)?)
+        })
     }
 
     /// Fills a buffer from `offset` on and returns how many bytes there were. Several threads may do so at once.
@@ -133,6 +151,31 @@ pub(crate) fn read_some(file: &File, offset: u64, buffer: &mut [u8]) -> io::Resu
     return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
 }
 
+/// Up to `length` bytes from `offset`, in memory that is not cleared first: for what a list reads, that takes as long as a call.
+#[cfg(unix)]
+fn read_new(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        let at = offset.saturating_add(bytes.len() as u64);
+        match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), at) {
+            Ok(0) => break,
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    // There may be room for more than was asked for.
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+#[cfg(windows)]
+fn read_new(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    let read = fill_from(|at, bytes| read_some(file, at, bytes), offset, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
 /// Fills a buffer from `offset` on and returns how many bytes there were. Reading finds the end of the file: to query its
 /// length first would cost a system call per record.
 pub(crate) fn fill_from(
@@ -161,7 +204,14 @@ pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
 
 /// Opens a regular file; a compressed one is read as its content.
 pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
-    open_limited(path, u64::MAX)
+    Ok(open_limited(path, u64::MAX, DATABASE_MAGIC.len())?.0)
+}
+
+/// Opens a file and reads its first bytes, which stay in memory. Returns its length on disk, too.
+pub(crate) fn open_with_start(path: &Path, bytes: usize) -> Result<(OpenFile, u64)> {
+    let (mut file, start, length) = open_limited(path, u64::MAX, bytes)?;
+    file.loaded = vec![(0, Arc::new(start))];
+    Ok((file, length))
 }
 
 /// How much of two files is compared at once.
@@ -185,16 +235,17 @@ pub(crate) fn have_same_content(one: &Path, other: &Path) -> Result<bool> {
 
 /// The first bytes of a file; of a compressed one only those are unpacked.
 pub(crate) fn head_of(path: &Path, length: u64) -> Result<Vec<u8>> {
-    let file = open_limited(path, length)?;
+    let file = open_limited(path, length, DATABASE_MAGIC.len())?.0;
     file.read_at(0, length.min(file.len()?))
 }
 
-fn open_limited(path: &Path, inflated_limit: u64) -> Result<OpenFile> {
+/// Opens a file; also returns the first bytes on disk, as many as asked for, and its length there.
+fn open_limited(path: &Path, inflated_limit: u64, start_bytes: usize) -> Result<(OpenFile, Vec<u8>, u64)> {
     let (file, metadata) = regular_file::open(path, Links::Follow)?;
-    let mut magic = vec![0; DATABASE_MAGIC.len().min(usize::try_from(metadata.len()).unwrap_or(usize::MAX))];
-    let read = fill_from(|at, bytes| read_some(&file, at, bytes), 0, &mut magic).at(path)?;
-    magic.truncate(read);
-    let inflated = match Packing::of(&magic) {
+    let mut start = vec![0; start_bytes.min(usize::try_from(metadata.len()).unwrap_or(usize::MAX))];
+    let read = fill_from(|at, bytes| read_some(&file, at, bytes), 0, &mut start).at(path)?;
+    start.truncate(read);
+    let inflated = match Packing::of(&start) {
         Some(packing) => {
             // Reading by position moves the cursor on some systems.
             (&file).rewind().at(path)?;
@@ -210,5 +261,6 @@ fn open_limited(path: &Path, inflated_limit: u64) -> Result<OpenFile> {
         }
         Some((bytes, torn)) => (Contents::Memory(bytes), torn),
     };
-    Ok(OpenFile { path: path.to_path_buf(), contents, torn, is_database: magic == DATABASE_MAGIC })
+    let (path, is_database) = (path.to_path_buf(), start.starts_with(DATABASE_MAGIC));
+    Ok((OpenFile { path, contents, torn, is_database, loaded: Vec::new() }, start, metadata.len()))
 }

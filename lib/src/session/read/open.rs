@@ -20,7 +20,7 @@ use crate::session::Session;
 use crate::session::derived::Derived;
 use crate::session::mask::Mask;
 use crate::session::read::base::{self, Base};
-use crate::session::read::files::{Contents, Files, OpenFile, open_file};
+use crate::session::read::files::{Contents, Files, OpenFile, open_with_start};
 use crate::session::read::format;
 use crate::session::read::hashed::Hashed;
 use crate::session::read::packed;
@@ -183,6 +183,9 @@ impl Session {
 /// How much before the end of a file is read at once. Agents that repeat a title do so at least this often.
 pub(crate) const NEAR_END_BYTES: u64 = 64 * 1024;
 
+/// How much of the beginning is read with the first call: nearly all sessions show there what they are about.
+const START_BYTES: usize = 8 * 1024;
+
 /// How many lines that look like titles are parsed: a conversation can be about them.
 const TITLE_LINES: usize = 32;
 
@@ -205,7 +208,7 @@ pub(crate) struct FileEnds<'a> {
     reading: &'a ReadOptions<'a>,
     file: OpenFile,
     sidecar: OnceCell<SidecarRead>,
-    near_end: OnceCell<Vec<u8>>,
+    near_end: OnceCell<Arc<Vec<u8>>>,
     pub(crate) size_bytes: u64,
 }
 
@@ -215,8 +218,11 @@ impl<'a> FileEnds<'a> {
         if !matches!(source.layout.format, Format::Lines) || !source.earlier.is_empty() {
             return Ok(None);
         }
-        let Some(file) = open_file(&source.path)?.shared().filter(|file| !file.is_database) else { return Ok(None) };
-        let size_bytes = file.len()?;
+        let (file, size_bytes) = open_with_start(&source.path, START_BYTES)?;
+        let is_of_lines = matches!(file.contents, Contents::Disk(_)) && !file.is_database;
+        if !is_of_lines {
+            return Ok(None);
+        }
         Ok(Some(FileEnds { source, reading, file, sidecar: OnceCell::new(), near_end: OnceCell::new(), size_bytes }))
     }
 
@@ -277,18 +283,25 @@ impl<'a> FileEnds<'a> {
 
     /// The last [`NEAR_END_BYTES`] with the byte before them, and where they begin: the end and the title are found there.
     fn near_end(&self) -> Result<(&[u8], u64)> {
-        let begin = self.size_bytes.saturating_sub(NEAR_END_BYTES + 1);
+        let begin = self.near_end_begins();
         if let Some(bytes) = self.near_end.get() {
             return Ok((bytes, begin));
         }
-        let length = self.size_bytes - begin;
-        let mut bytes = Vec::with_capacity(length as usize);
-        self.file.loader(begin)?.take(length).read_to_end(&mut bytes).at(&self.source.path)?;
-        Ok((self.near_end.get_or_init(|| bytes), begin))
+        let bytes = self.file.read_at(begin, self.size_bytes - begin)?;
+        Ok((self.near_end.get_or_init(|| Arc::new(bytes)), begin))
+    }
+
+    fn near_end_begins(&self) -> u64 {
+        self.size_bytes.saturating_sub(NEAR_END_BYTES + 1)
     }
 
     fn session(&self, bytes: Vec<u8>, offset: u64) -> Session {
-        let files = Files(self.file.shared().into_iter().collect());
+        let file = self.file.shared().map(|mut file| {
+            let near_end = self.near_end.get().map(|bytes| (self.near_end_begins(), Arc::clone(bytes)));
+            file.loaded.extend(near_end);
+            file
+        });
+        let files = Files(file.into_iter().collect());
         let mut session = Session::empty(self.source.clone(), files, self.reading, false);
         let sidecar = self.sidecar.get_or_init(|| read_sidecar(self.source, self.reading.now));
         session.take_sidecar(sidecar.clone());
