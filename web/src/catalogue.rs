@@ -17,8 +17,8 @@ use scrollback::view::{Conversation, SessionRow};
 use scrollback_index::{Archive, Depth as IndexDepth};
 
 use crate::figures::Figures;
+use crate::render::tool;
 use crate::render::trace::{LIST_TICKS, Trace};
-use crate::render::{grammar, tool};
 use crate::site::Site;
 
 /// How many of the newest sessions get a whole trace, and how large they may be: each is read for it. Others have one of what was
@@ -369,7 +369,6 @@ pub fn keep(site: &Arc<Site>) -> Interrupter {
     let interrupter = watch.interrupter();
     let site = site.clone();
     std::thread::spawn(move || {
-        grammar::load();
         let watch_roots = |watch: &mut Watch| site.places.roots().iter().filter(|root| watch.folder(root)).count() > 0;
         watch_roots(&mut watch);
         count(look(&site), &site);

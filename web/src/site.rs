@@ -1,5 +1,6 @@
 //! What the server shows and how it reads it.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -14,6 +15,7 @@ use scrollback_index::Archive;
 use crate::SubAgents;
 use crate::catalogue::{Catalogue, Found, Selection};
 use crate::figures::Price;
+use crate::render::{Folds, Look, Medium, Room};
 
 /// Whole sessions that are kept open: a reader pages through one, and looks at its tree and files. One holds its links, not its text.
 const OPEN_SESSIONS: usize = 3;
@@ -97,6 +99,22 @@ impl Site {
         }
         opened.push(OpenedSession { path: source.path.clone(), stamp, session: session.clone() });
         Ok(session)
+    }
+
+    /// How the messages of a session are shown on a page.
+    pub(crate) fn look<'a>(&'a self, session: &Session, is_room: bool, address: &'a str, room: &'a Room) -> Look<'a> {
+        Look {
+            medium: Medium::Page(address),
+            zone: &self.zone,
+            dialect: session.dialect().name(),
+            folds: Folds::default(),
+            is_room,
+            level: 2,
+            cwd: RefCell::new(None),
+            price: &*self.price,
+            room,
+            sub_agent: None,
+        }
     }
 
     /// A text without secrets.

@@ -27,10 +27,6 @@ pub(crate) const MAX_DEPTH: u8 = 3;
 pub(crate) const PAGE_NESTED_MESSAGES: usize = 12;
 pub(crate) const FILE_NESTED_MESSAGES: usize = 2_000;
 
-/// How many conversations inside of calls a page shows, and a file.
-pub(crate) const PAGE_NESTED: usize = 40;
-pub(crate) const FILE_NESTED: usize = 1_000;
-
 /// Finds the sessions of sub-agents. Whoever renders decides where they may be looked for.
 pub trait SubAgents {
     /// The session that a call of another session started; `noted` is the one that the call names.
@@ -132,7 +128,7 @@ impl<'a> Transcript<'a> {
         }
         let around = self.surroundings.of(at, self.conversation);
         html += &self.article(at, message, part, &around, look).0;
-        look.room_bytes.set(look.room_bytes.get().saturating_sub(html.len()));
+        look.room.bytes.set(look.room.bytes.get().saturating_sub(html.len()));
         PreEscaped(html)
     }
 
@@ -211,8 +207,8 @@ impl<'a> Transcript<'a> {
 
     /// Whether there is room for a conversation inside of a call.
     fn may_nest(&self, look: &Look<'_>) -> bool {
-        let left = look.nested_left.get();
-        look.nested_left.set(left.saturating_sub(1));
+        let left = look.room.nested.get();
+        look.room.nested.set(left.saturating_sub(1));
         left > 0 && self.depth < MAX_DEPTH && look.text_limit() >= PAGE_LEAST_BYTES
     }
 

@@ -8,7 +8,6 @@ use std::mem::take;
 use anstyle::Style;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd};
 use scrollback_web::render::MARKDOWN_LIMIT_BYTES;
-use scrollback_web::render::grammar::Budget;
 
 use super::inline::Inline;
 use super::page::{Margin, Page};
@@ -46,7 +45,6 @@ pub(crate) fn render(source: &str, look: &Look) -> String {
         literal: String::new(),
         language: None,
         table: None,
-        budget: Budget::of_text(),
     };
     for event in Parser::new_ext(source, OPTIONS) {
         writer.event(event);
@@ -66,7 +64,6 @@ struct Writer<'a> {
     /// The language of the open code block.
     language: Option<CowStr<'a>>,
     table: Option<Table>,
-    budget: Budget,
 }
 
 impl<'a> Writer<'a> {
@@ -196,7 +193,7 @@ impl<'a> Writer<'a> {
         let code = take(&mut self.literal);
         let mut code = Styled::lines(without_last_line_end(&code), Style::new());
         if self.look.colour
-            && let Some(runs) = highlight::runs(code.as_str(), &language, &mut self.budget)
+            && let Some(runs) = highlight::runs(code.as_str(), &language)
         {
             code.paint(runs);
         }

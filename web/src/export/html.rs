@@ -1,6 +1,6 @@
 //! A session as one HTML file: no script, no request, readable in ten years.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::io::Write;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -8,11 +8,10 @@ use scrollback::session::RecordRef;
 use scrollback::view::{Conversation, listing};
 
 use super::{Document, Error, facts};
-use crate::render::grammar::Budget;
 use crate::render::icon::{agent_mark, whole_sprite};
-use crate::render::{Folds, Look, Medium, text, words};
+use crate::render::{Folds, Look, Medium, Room, text, words};
 use crate::style::{STYLE, STYLE_HASH};
-use crate::transcript::{FILE_NESTED, Transcript, is_room};
+use crate::transcript::{Transcript, is_room};
 
 /// Writes the session as a page that needs nothing else.
 pub fn write(document: &Document<'_>, out: &mut dyn Write) -> Result<(), Error> {
@@ -33,8 +32,7 @@ pub fn write(document: &Document<'_>, out: &mut dyn Write) -> Result<(), Error> 
         }
     };
     out.write_all(head.0.as_bytes())?;
-    let (highlighting, room) = (RefCell::new(Budget::of_file()), Cell::new(usize::MAX));
-    let nested_left = Cell::new(FILE_NESTED);
+    let room = Room::of_file();
     for (at, head) in document.heads.iter().enumerate() {
         if document.heads.len() > 1 {
             let name = if at == 0 { "The newest branch" } else { "Another branch" };
@@ -45,20 +43,13 @@ pub fn write(document: &Document<'_>, out: &mut dyn Write) -> Result<(), Error> 
                     .as_bytes(),
             )?;
         }
-        branch(document, *head, &highlighting, &room, &nested_left, out)?;
+        branch(document, *head, &room, out)?;
     }
     out.write_all(end(document).0.as_bytes())?;
     Ok(())
 }
 
-fn branch(
-    document: &Document<'_>,
-    head: RecordRef<'_>,
-    highlighting: &RefCell<Budget>,
-    room: &Cell<usize>,
-    nested_left: &Cell<usize>,
-    out: &mut dyn Write,
-) -> Result<(), Error> {
+fn branch(document: &Document<'_>, head: RecordRef<'_>, room: &Room, out: &mut dyn Write) -> Result<(), Error> {
     let branch = document.session.branch(head);
     let conversation = Conversation::new(&branch);
     let range = 0..conversation.len();
@@ -72,9 +63,7 @@ fn branch(
         level: 2,
         cwd: RefCell::new(None),
         price: document.price,
-        highlighting,
-        room_bytes: room,
-        nested_left,
+        room,
         sub_agent: None,
     };
     out.write_all(if look.is_room { b"<div class=\"room\">" } else { b"<div>" })?;

@@ -16,8 +16,9 @@ use scrollback::view::tool_view::{self, Ending, Sign, ToolView, attached_name, e
 use serde_json::Value;
 
 use super::{Document, Error, facts};
+use crate::render::FILE_NESTED;
 use crate::render::{MARKDOWN_LIMIT_BYTES, text, words};
-use crate::transcript::{FILE_NESTED, FILE_NESTED_MESSAGES, MAX_DEPTH, calls_of_sides, sides};
+use crate::transcript::{FILE_NESTED_MESSAGES, MAX_DEPTH, calls_of_sides, sides};
 
 /// More of one output is cut: nobody pastes it into an issue.
 const OUTPUT_LIMIT_BYTES: usize = 64 * 1024;

@@ -1,6 +1,5 @@
 //! One message as it is sent to those who follow: the HTML of the page, and the UIMessage.
 
-use std::cell::{Cell, RefCell};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -11,10 +10,9 @@ use scrollback::view::Conversation;
 
 use crate::api::FileAddresses;
 use crate::pages::session::PAGE_BYTES;
-use crate::render::grammar::Budget;
-use crate::render::{Folds, Look, Medium};
+use crate::render::Room;
 use crate::site::Site;
-use crate::transcript::{PAGE_NESTED, Transcript, is_room};
+use crate::transcript::{Transcript, is_room};
 
 /// A larger message is not sent as a UIMessage: whoever wants it asks for it.
 const MESSAGE_LIMIT_BYTES: usize = 16 * 1024 * 1024;
@@ -49,21 +47,8 @@ impl Fragment {
         let is_room = is_room(conversation);
         let mut fragments = Vec::new();
         for at in places {
-            let (highlighting, room) = (RefCell::new(Budget::of_page()), Cell::new(PAGE_BYTES));
-            let look = Look {
-                medium: Medium::Page(address),
-                zone: &site.zone,
-                dialect: session.dialect().name(),
-                folds: Folds::default(),
-                is_room,
-                level: 2,
-                cwd: RefCell::new(None),
-                price: &*site.price,
-                highlighting: &highlighting,
-                room_bytes: &room,
-                nested_left: &Cell::new(PAGE_NESTED),
-                sub_agent: None,
-            };
+            let room = Room::of_page(PAGE_BYTES);
+            let look = site.look(session, is_room, address, &room);
             let Some(message) = conversation.message(*at).transpose()? else { continue };
             transcript.begin_after(at.checked_sub(1));
             let html = site.masked(&transcript.fragment(*at, &message, &look));

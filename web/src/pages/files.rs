@@ -1,6 +1,5 @@
 //! What a session changed on disk, with each difference, and what an undo would do. The page only looks.
 
-use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use axum::http::StatusCode;
@@ -17,9 +16,8 @@ use super::home::address;
 use super::session::{PAGE_BYTES, command, header, with};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::Entry;
-use crate::render::grammar::{Budget, Seen};
 use crate::render::icon::icon;
-use crate::render::{Folds, Look, Medium, code, diff, text, words};
+use crate::render::{Look, Room, code, diff, text, words};
 use crate::site::Site;
 
 /// How many changes have a column of their own, and how many are shown with their difference.
@@ -297,7 +295,7 @@ fn at_record(
             let masked = site.masked(&content);
             let start = &masked[..masked.floor_char_boundary(WHOLE_BYTES)];
             html! {
-                (code::block(start, code::language_of(&row.path), Seen::AtOnce, &mut Budget::of_page()))
+                (code::block(start, code::language_of(&row.path)))
                 @if start.len() < masked.len() { p.tool-more { "The rest of its " (size_text(content.len())) " is not shown; " code { "scrollback files --at" } " prints all of it." } }
             }
         }
@@ -450,21 +448,8 @@ fn edit_of(session: &Session, row: &FileRow, at: usize, site: &Site) -> Option<E
         _ => None,
     });
     let (files, left_out) = edit?;
-    let (highlighting, room) = (RefCell::new(Budget::of_page()), Cell::new(PAGE_BYTES));
-    let look = Look {
-        medium: Medium::Page(""),
-        zone: &site.zone,
-        dialect: session.dialect().name(),
-        folds: Folds::default(),
-        is_room: false,
-        level: 3,
-        cwd: RefCell::new(None),
-        price: &*site.price,
-        highlighting: &highlighting,
-        room_bytes: &room,
-        nested_left: &Cell::new(0),
-        sub_agent: None,
-    };
+    let room = Room::of_page(PAGE_BYTES);
+    let look = Look { level: 3, ..site.look(session, false, "", &room) };
     let lines = files.iter().fold((0, 0), |(added, removed), file| (added + file.added, removed + file.removed));
     Some(Edit { html: diff::changes(&Changes { files, left_out }, &look), lines })
 }

@@ -1,6 +1,5 @@
 //! A session turn by turn, with its timing: one prompt and its answer at a time.
 
-use std::cell::{Cell, RefCell};
 use std::ops::Range;
 
 use axum::http::StatusCode;
@@ -13,10 +12,9 @@ use super::home::address;
 use super::session::{PAGE_BYTES, header, with};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::Entry;
-use crate::render::grammar::Budget;
-use crate::render::{Folds, Look, Medium, text, words};
+use crate::render::{Folds, Look, Room, text, words};
 use crate::site::Site;
-use crate::transcript::{PAGE_NESTED, Transcript, is_room};
+use crate::transcript::{Transcript, is_room};
 
 /// How many turns the timeline draws.
 const TURNS_DRAWN: usize = 200;
@@ -38,21 +36,9 @@ fn replay(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Mad
     let turn = params.number("turn").unwrap_or(1).clamp(1, turns.len());
     let range = turns[turn - 1].clone();
     let base = address(entry);
-    let (highlighting, room) = (RefCell::new(Budget::of_page()), Cell::new(PAGE_BYTES));
-    let look = Look {
-        medium: Medium::Page(&base),
-        zone: &site.zone,
-        dialect: session.dialect().name(),
-        folds: Folds { tools: params.get("open") == Some("tools"), ..Folds::default() },
-        is_room: is_room(&conversation),
-        level: 2,
-        cwd: RefCell::new(None),
-        price: &*site.price,
-        highlighting: &highlighting,
-        room_bytes: &room,
-        nested_left: &Cell::new(PAGE_NESTED),
-        sub_agent: None,
-    };
+    let room = Room::of_page(PAGE_BYTES);
+    let folds = Folds { tools: params.get("open") == Some("tools"), ..Folds::default() };
+    let look = Look { folds, ..site.look(&session, is_room(&conversation), &base, &room) };
     let transcript = Transcript::new(&session, &branch, &conversation, range.clone(), site)?;
     let mut shown = String::new();
     for at in range.clone() {

@@ -1,6 +1,5 @@
 //! One session: what is known about it, and its messages, the newest page first.
 
-use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -16,12 +15,11 @@ use super::home::{address, lasted, project_name, state_of};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::{Entry, Found};
 use crate::live::Live;
-use crate::render::grammar::Budget;
 use crate::render::icon::{agent_mark, agent_name, chevron, icon};
 use crate::render::trace::{Map, Trace, is_prompt};
-use crate::render::{Folds, Look, Medium, Show, text, todos, words};
+use crate::render::{Folds, Look, Room, Show, text, todos, words};
 use crate::site::Site;
-use crate::transcript::{PAGE_NESTED, Transcript, is_room};
+use crate::transcript::{Transcript, is_room};
 
 /// How many messages a page has at most, and how large its HTML may get: whichever comes first.
 const PAGE_MESSAGES: usize = 50;
@@ -162,28 +160,15 @@ fn messages(
     params: &Params,
     site: &Site,
 ) -> scrollback::Result<Shown> {
-    let (highlighting, room) = (RefCell::new(Budget::of_page()), Cell::new(PAGE_BYTES));
-    let look = Look {
-        medium: Medium::Page(address),
-        zone: &site.zone,
-        dialect: session.dialect().name(),
-        folds: folds(params),
-        is_room: is_room(conversation),
-        level: 2,
-        cwd: RefCell::new(None),
-        price: &*site.price,
-        highlighting: &highlighting,
-        room_bytes: &room,
-        nested_left: &Cell::new(PAGE_NESTED),
-        sub_agent: None,
-    };
+    let room = Room::of_page(PAGE_BYTES);
+    let look = Look { folds: folds(params), ..site.look(session, is_room(conversation), address, &room) };
     let transcript = Transcript::new(session, branch, conversation, range.clone(), site)?;
     // A page that was asked for from its beginning is cut at its end, the newest page at its beginning.
     let is_forward = ["at", "after", "first", "message"].iter().any(|name| params.has(name));
     let order: Vec<usize> = if is_forward { range.clone().collect() } else { range.clone().rev().collect() };
     let mut pieces: Vec<(usize, String, Option<Message>)> = Vec::new();
     for at in order {
-        if room.get() < MESSAGE_LEAST_BYTES && !pieces.is_empty() {
+        if room.bytes.get() < MESSAGE_LEAST_BYTES && !pieces.is_empty() {
             break;
         }
         let Some(message) = conversation.message(at).transpose()? else { continue };

@@ -1,6 +1,5 @@
 //! Every branch of a session: drawn by turns, and two of them side by side from where they part.
 
-use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 
 use axum::http::StatusCode;
@@ -13,11 +12,10 @@ use super::home::address;
 use super::session::{header, with};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::Entry;
-use crate::render::grammar::Budget;
 use crate::render::work::Work;
-use crate::render::{Folds, Look, Medium, text, words};
+use crate::render::{Look, Room, text, words};
 use crate::site::Site;
-use crate::transcript::{PAGE_NESTED, Transcript};
+use crate::transcript::Transcript;
 
 /// More turns than this are not drawn: the newest are.
 const TURNS_DRAWN: usize = 200;
@@ -345,21 +343,8 @@ fn side(
     let first = first_own(&conversation, branch, same);
     let counted = first..conversation.len().min(first + SIDE_MESSAGES_COUNTED);
     let range = first..conversation.len().min(first + SIDE_MESSAGES);
-    let (highlighting, room) = (RefCell::new(Budget::of_page()), Cell::new(SIDE_BYTES));
-    let look = Look {
-        medium: Medium::Page(address),
-        zone: &site.zone,
-        dialect: session.dialect().name(),
-        folds: Folds::default(),
-        is_room: false,
-        level: 4,
-        cwd: RefCell::new(None),
-        price: &*site.price,
-        highlighting: &highlighting,
-        room_bytes: &room,
-        nested_left: &Cell::new(PAGE_NESTED),
-        sub_agent: None,
-    };
+    let room = Room::of_page(SIDE_BYTES);
+    let look = Look { level: 4, ..site.look(session, false, address, &room) };
     let transcript = Transcript::new(session, branch, &conversation, counted.clone(), site)?;
     let (mut shown, mut work) = (String::new(), Work::default());
     for at in counted.clone() {

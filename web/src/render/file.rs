@@ -9,7 +9,6 @@ use scrollback::view::surroundings::Attached;
 use scrollback::view::tool_view::{data_url_bytes, size_text};
 use serde_json::Value;
 
-use super::grammar::Seen;
 use super::icon::{chevron, icon};
 use super::{Look, Medium, code, text, thought};
 
@@ -46,7 +45,7 @@ pub fn file(file: &FilePart, name: &str, message: &str, part: usize, look: &Look
                     (icon("clip")) span.file-name { (text::line(name)) }
                     span.file-meta { (about(&file.media_type, bytes, "in the session")) } (chevron())
                 }
-                figure.code { pre tabindex="0" { code { (code::highlighted(shown, code::language_of(name), Seen::Folded, &mut look.highlighting.borrow_mut())) } } }
+                figure.code { pre tabindex="0" { code { (code::highlighted(shown, code::language_of(name))) } } }
                 @if !is_whole { (thought::rest(look.part_address(message, part))) }
             }
         };

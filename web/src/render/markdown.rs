@@ -6,7 +6,6 @@ use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
 use super::code;
-use super::grammar::{Budget, Seen};
 use super::text::{self, push};
 
 /// The Markdown that agents write.
@@ -19,18 +18,18 @@ const OPTIONS: Options = Options::ENABLE_TABLES
 const MAX_MARKERS_PER_LINE: usize = 256;
 
 /// Prose of a model. Its largest heading becomes `<h3>` below a message's `<h2>`, and the others follow.
-pub fn prose(source: &str, message_level: u8, seen: Seen, budget: &mut Budget) -> Markup {
-    html! { div.prose dir="auto" { (markdown(source, message_level, seen, budget)) } }
+pub fn prose(source: &str, message_level: u8) -> Markup {
+    html! { div.prose dir="auto" { (markdown(source, message_level)) } }
 }
 
 /// What a person typed, as it was typed: only code between backticks is set as code, in a line or between lines.
-pub fn typed(source: &str, budget: &mut Budget) -> Markup {
+pub fn typed(source: &str) -> Markup {
     let source = source.trim_matches('\n');
     let mut html = String::new();
     let mut rest = source;
     while let Some((before, language, code, after)) = fenced(rest) {
         push_paragraph(&mut html, before);
-        html.push_str(&code::block(code, language, Seen::AtOnce, budget).0);
+        html.push_str(&code::block(code, language).0);
         rest = after;
     }
     push_paragraph(&mut html, rest);
@@ -77,7 +76,7 @@ fn push_paragraph(out: &mut String, source: &str) {
     out.push_str("</p>");
 }
 
-fn markdown(source: &str, message_level: u8, seen: Seen, budget: &mut Budget) -> Markup {
+fn markdown(source: &str, message_level: u8) -> Markup {
     let is_deep = |line: &str| {
         let markers = line.bytes().filter(|byte| matches!(byte, b'>' | b'*' | b'-' | b'+' | b'[' | b'`' | b'_' | b'~'));
         markers.count() > MAX_MARKERS_PER_LINE
@@ -92,8 +91,6 @@ fn markdown(source: &str, message_level: u8, seen: Seen, budget: &mut Budget) ->
     let raised = largest.min().unwrap_or(HeadingLevel::H1 as u8);
     let mut writer = Writer {
         out: String::with_capacity(source.len() + source.len() / 4),
-        budget,
-        seen,
         shift: message_level + 1,
         raised,
         code: None,
@@ -110,10 +107,8 @@ fn markdown(source: &str, message_level: u8, seen: Seen, budget: &mut Budget) ->
     PreEscaped(writer.out)
 }
 
-struct Writer<'b> {
+struct Writer {
     out: String,
-    budget: &'b mut Budget,
-    seen: Seen,
     /// The level of the largest heading, and what it is in the source.
     shift: u8,
     raised: u8,
@@ -130,7 +125,7 @@ struct Writer<'b> {
     in_head: bool,
 }
 
-impl Writer<'_> {
+impl Writer {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Start(tag) => self.start(tag),
@@ -248,7 +243,7 @@ impl Writer<'_> {
             TagEnd::CodeBlock => {
                 if let Some((language, code)) = self.code.take() {
                     let code = code.strip_suffix('\n').unwrap_or(&code);
-                    self.out.push_str(&code::block(code, &language, self.seen, self.budget).0);
+                    self.out.push_str(&code::block(code, &language).0);
                 }
             }
             TagEnd::List(true) => self.out.push_str("</ol>"),
@@ -334,7 +329,7 @@ mod tests {
     use super::*;
 
     fn check(source: &str) -> String {
-        markdown(source, 2, Seen::AtOnce, &mut Budget::of_page()).0
+        markdown(source, 2).0
     }
 
     #[test]
@@ -345,7 +340,7 @@ mod tests {
 
     #[test]
     fn what_was_typed_stays_but_for_code() {
-        let check = |source: &str| typed(source, &mut Budget::of_page()).0;
+        let check = |source: &str| typed(source).0;
         let inside = |html: &str| format!("<div class=\"prose typed\" dir=\"auto\">{html}</div>");
         for (typed, html) in [
             ("*a* __b__ <i>\n# c", "<p>*a* __b__ &lt;i&gt;\n# c</p>"),
@@ -378,7 +373,7 @@ mod tests {
 
     #[test]
     fn tables_lists_and_code_keep_their_structure() {
-        insta::assert_snapshot!(check("| a | b |\n|---|--:|\n| 1 | `2` |\n\n3. x\n   - [x] y\n\n```rs\nfn\n```\n\n~~s~~[^1]\n\n[^1]: note"), @r##"<div class="scroll-x" tabindex="0" role="group" aria-label="Table"><table><thead><tr><th>a</th><th class="r">b</th></tr></thead><tbody><tr><td>1</td><td class="r"><code>2</code></td></tr></tbody></table></div><ol start="3"><li>x<ul><li><span aria-hidden="true">☑ </span><span class="vh">done: </span>y</li></ul></li></ol><figure class="code"><figcaption>rs <button class="btn btn-icon end js-only" type="button" data-copy="code" aria-label="Copy the code"><svg class="i" aria-hidden="true"><use href="#i-copy"></use></svg></button></figcaption><pre tabindex="0"><code><span class="hl-storage">fn</span></code></pre></figure><p><s>s</s><sup>1</sup></p><div class="footnote"><sup>1</sup> <p>note</p></div>"##);
+        insta::assert_snapshot!(check("| a | b |\n|---|--:|\n| 1 | `2` |\n\n3. x\n   - [x] y\n\n```rs\nfn\n```\n\n~~s~~[^1]\n\n[^1]: note"), @r##"<div class="scroll-x" tabindex="0" role="group" aria-label="Table"><table><thead><tr><th>a</th><th class="r">b</th></tr></thead><tbody><tr><td>1</td><td class="r"><code>2</code></td></tr></tbody></table></div><ol start="3"><li>x<ul><li><span aria-hidden="true">☑ </span><span class="vh">done: </span>y</li></ul></li></ol><figure class="code"><figcaption>rs <button class="btn btn-icon end js-only" type="button" data-copy="code" aria-label="Copy the code"><svg class="i" aria-hidden="true"><use href="#i-copy"></use></svg></button></figcaption><pre tabindex="0"><code><span class="hl-keyword">fn</span></code></pre></figure><p><s>s</s><sup>1</sup></p><div class="footnote"><sup>1</sup> <p>note</p></div>"##);
     }
 
     #[test]

@@ -10,7 +10,6 @@ use scrollback::view::surroundings::{Around, TurnRequest};
 use scrollback::view::tool_view::{SubAgent, ToolView, attached_name, todo, todo_list};
 use serde_json::Value;
 
-use super::grammar::Seen;
 use super::icon::{agent_mark, agent_name, icon};
 use super::tool::Nested;
 use super::{Look, Show, ansi, divider, file, markdown, text, thought, todos, tool, words};
@@ -161,7 +160,7 @@ fn body(message: &Message, display: Option<&Display>, from: usize, beside: &Besi
     let failure = dividers::error_text(message);
     let mut is_cut = false;
     for (at, part) in message.parts.iter().enumerate().skip(from) {
-        if look.room_bytes.get().saturating_sub(out.html.len()) < LEAST_ROOM_BYTES && at > from {
+        if look.room.bytes.get().saturating_sub(out.html.len()) < LEAST_ROOM_BYTES && at > from {
             out.push(Group::None, rest_of(message, at, look));
             is_cut = true;
             break;
@@ -268,7 +267,7 @@ fn unknown(kind: &str) -> Markup {
 fn typed(source: &str, whole: Option<String>, look: &Look<'_>) -> Markup {
     let (shown, is_whole) = look.cut(source);
     html! {
-        @if look.is_room { (room_text(shown)) } @else { (markdown::typed(shown, &mut look.highlighting.borrow_mut())) }
+        @if look.is_room { (room_text(shown)) } @else { (markdown::typed(shown)) }
         @if !is_whole { (thought::rest(whole)) }
     }
 }
@@ -295,7 +294,7 @@ fn room_text(source: &str) -> Markup {
 fn prose(source: &str, whole: Option<String>, look: &Look<'_>) -> Markup {
     let (shown, is_whole) = look.cut(source);
     html! {
-        (markdown::prose(shown, look.level, Seen::AtOnce, &mut look.highlighting.borrow_mut()))
+        (markdown::prose(shown, look.level))
         @if !is_whole { (thought::rest(whole)) }
     }
 }

@@ -5,8 +5,9 @@ pub mod code;
 pub mod diff;
 pub mod divider;
 pub mod file;
-pub mod grammar;
 pub mod icon;
+mod languages;
+pub mod lexer;
 pub mod markdown;
 pub mod message;
 pub mod plot;
@@ -52,14 +53,30 @@ pub struct Look<'a> {
     pub cwd: RefCell<Option<String>>,
     /// What a request cost that no list of prices knows.
     pub price: &'a Price,
-    /// What highlighting may still cost.
-    pub highlighting: &'a RefCell<grammar::Budget>,
-    /// How many bytes of HTML the page may still grow by.
-    pub room_bytes: &'a Cell<usize>,
-    /// How many conversations inside of calls may still be shown: a call can name any session, also its own.
-    pub nested_left: &'a Cell<usize>,
+    /// What may still be added.
+    pub room: &'a Room,
     /// What an agent is called that another agent started: then the prompts are that agent's. Empty if nobody named it.
     pub sub_agent: Option<&'a str>,
+}
+
+/// How much may still be added to a page or a file.
+pub struct Room {
+    /// Bytes of HTML.
+    pub bytes: Cell<usize>,
+    /// Conversations inside of calls: a call can name any session, also its own.
+    pub nested: Cell<usize>,
+}
+
+impl Room {
+    /// A page whose messages may take so many bytes.
+    pub fn of_page(bytes: usize) -> Room {
+        Room { bytes: Cell::new(bytes), nested: Cell::new(PAGE_NESTED) }
+    }
+
+    /// A file.
+    pub fn of_file() -> Room {
+        Room { bytes: Cell::new(usize::MAX), nested: Cell::new(FILE_NESTED) }
+    }
 }
 
 /// Which folds are open at first.
@@ -86,6 +103,10 @@ pub enum Show {
 /// A longer text is not parsed as Markdown: the parser's tree takes up to twenty times the memory of its text.
 pub const MARKDOWN_LIMIT_BYTES: usize = 2 * 1024 * 1024;
 
+/// How many conversations inside of calls a page shows, and a file.
+const PAGE_NESTED: usize = 40;
+pub(crate) const FILE_NESTED: usize = 1_000;
+
 /// How much of one text a page shows; the rest is one link away. A file holds more: it is all there is.
 const PAGE_TEXT_BYTES: usize = 12 * 1024;
 const FILE_TEXT_BYTES: usize = 1024 * 1024;
@@ -94,7 +115,7 @@ impl<'a> Look<'a> {
     /// How much of one text is shown.
     pub fn text_limit(&self) -> usize {
         match self.medium {
-            Medium::Page(_) => PAGE_TEXT_BYTES.min(self.room_bytes.get()),
+            Medium::Page(_) => PAGE_TEXT_BYTES.min(self.room.bytes.get()),
             Medium::File => FILE_TEXT_BYTES,
         }
     }
@@ -145,9 +166,7 @@ impl<'a> Look<'a> {
             level: (self.level + 1).min(5),
             cwd: RefCell::new(self.cwd.borrow().clone()),
             price: self.price,
-            highlighting: self.highlighting,
-            room_bytes: self.room_bytes,
-            nested_left: self.nested_left,
+            room: self.room,
             sub_agent: Some(name),
         }
     }

@@ -3,7 +3,6 @@
 use maud::{Markup, html};
 
 use super::Look;
-use super::grammar::Seen;
 use super::icon::chevron;
 use super::markdown;
 use super::text;
@@ -28,7 +27,7 @@ pub fn fold(label: &str, source: &str, more: Option<String>, look: &Look<'_>) ->
                 (chevron()) span.thought-label { (label) } " "
                 span.thought-peek dir="auto" { (text::brief(&plain(shown), PEEK_CHARS)) }
             }
-            (markdown::prose(shown, look.level, Seen::Folded, &mut look.highlighting.borrow_mut()))
+            (markdown::prose(shown, look.level))
             @if !is_whole { (rest(more)) }
         }
     }

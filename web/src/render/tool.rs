@@ -7,7 +7,6 @@ use scrollback::view::tool_view::{
 };
 use serde_json::Value;
 
-use super::grammar::Seen;
 use super::icon::{chevron, icon};
 use super::words::{plural, took};
 use super::{Look, ansi, code, diff, markdown, noted, text, thought, todos};
@@ -234,7 +233,7 @@ fn body(call: &ToolPart, view: &ToolView<'_>, nested: Option<Markup>, part: Opti
             (output(call, part, look)) (error(call, look))
         },
         ToolView::Plan { text } => html! {
-            div.io { div.io-label { "Plan" } (markdown::prose(look.cut(text).0, look.level, Seen::Folded, &mut look.highlighting.borrow_mut())) }
+            div.io { div.io-label { "Plan" } (markdown::prose(look.cut(text).0, look.level)) }
             (output(call, part, look)) (error(call, look)) (said(call))
         },
         ToolView::Questions { questions } => html! {
@@ -326,12 +325,12 @@ fn output(call: &ToolPart, part: Option<String>, look: &Look<'_>) -> Markup {
                 @if let Some(json) = json {
                     (value(&json, look))
                 } @else if is_markdown {
-                    (markdown::prose(shown, look.level, Seen::Folded, &mut look.highlighting.borrow_mut()))
+                    (markdown::prose(shown, look.level))
                 } @else if result.contains('\u{1b}') {
                     pre.term tabindex="0" { (ansi::terminal(shown)) }
                 } @else {
                     @let language = path(call).map(code::language_of).unwrap_or_default();
-                    figure.code { pre tabindex="0" { code { (code::highlighted(shown, language, Seen::Folded, &mut look.highlighting.borrow_mut())) } } }
+                    figure.code { pre tabindex="0" { code { (code::highlighted(shown, language)) } } }
                 }
                 @if !is_whole { (cut_after(&result, shown, part)) }
             }
