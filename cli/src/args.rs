@@ -41,6 +41,7 @@ use crate::commands::{
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::heap;
 
 /// The session history of every AI agent, in one place
 ///
@@ -224,6 +225,9 @@ pub(crate) fn parse() -> Result<(Ctx, Cli), ExitCode> {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let error = match Cli::try_parse_from(&typed) {
         Ok(cli) => {
+            if let Some(Command::Serve(_)) = cli.command {
+                heap::restart_small(&typed);
+            }
             let ctx = Ctx::system(&cli.global);
             return Ok((ctx, cli));
         }

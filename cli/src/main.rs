@@ -7,6 +7,7 @@ mod ctx;
 mod demo;
 mod failure;
 mod glob;
+mod heap;
 mod notify;
 mod outlet;
 mod prices;

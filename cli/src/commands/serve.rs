@@ -23,6 +23,7 @@ use serde_json::json;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::heap;
 use crate::prices::Prices;
 use crate::redaction;
 use crate::session::{archive, scope, writable};
@@ -256,12 +257,11 @@ fn cannot_listen(address: IpAddr, port: Option<u16>, error: &std::io::Error) -> 
 /// Opens the browser; without one, the address is there to be copied.
 fn open_browser(url: &str, ctx: &mut Ctx) -> Result<(), Failure> {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let opened = Command::new(program)
-        .arg(url)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn();
+    let mut opening = Command::new(program);
+    for (name, _) in heap::SETTINGS {
+        opening.env_remove(name);
+    }
+    let opened = opening.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     match opened {
         Ok(_) => Ok(()),
         Err(_) => ctx.note("No browser could be opened; copy the address."),
