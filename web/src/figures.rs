@@ -1,12 +1,16 @@
 //! What all sessions count: tokens, cost and calls, as the last count in the background found them. A page adds rows up and counts
 //! nothing itself.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use scrollback::model::{Cost, Usage};
-use scrollback::view::counting::{CountedSession, Elected, Level, Reason, StatsQuery, StatsRow, stats};
+use scrollback::view::SessionRow;
+use scrollback::view::counting::{
+    CountedSession, Elected, EventKind, Level, Reason, SessionCounts, StatsQuery, StatsRow, stats,
+};
 use scrollback::view::surroundings::TurnRequest;
 use scrollback_index::listed_cost;
 
@@ -63,24 +67,41 @@ impl Money {
     }
 }
 
-/// What one session cost.
+/// What one session counts.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SessionCost {
     /// Its own requests.
     pub own: Money,
     /// Those of the sub-agents that it started.
     pub sub_agents: Money,
+    /// The tokens of its own requests; `None` if it has none.
+    pub usage: Option<Usage>,
+    /// How many files its calls changed.
+    pub files: usize,
 }
 
 /// What is counted of some days, projects, agents and models, or tools.
 pub(crate) struct Row {
-    /// As in `2026-11-03`; `None` is a time that is not known.
-    pub(crate) day: Option<String>,
-    pub(crate) project: Option<String>,
-    pub(crate) agent: String,
+    /// `None` is a time that is not known.
+    pub(crate) day: Option<Date>,
+    pub(crate) project: Option<Arc<str>>,
+    pub(crate) agent: Arc<str>,
     /// The model or the tool.
-    pub(crate) name: Option<String>,
-    pub(crate) counts: StatsRow,
+    pub(crate) name: Option<Arc<str>>,
+    pub(crate) counts: Counts,
+}
+
+/// What a page shows of a row: there are many thousands, so they hold no more.
+pub(crate) struct Counts {
+    pub(crate) usage: Usage,
+    pub(crate) cost_usd: Option<f64>,
+    pub(crate) unpriced: u64,
+    pub(crate) requests: u64,
+    pub(crate) messages: u64,
+    pub(crate) turns: u64,
+    pub(crate) tool_calls: u64,
+    pub(crate) tool_failures: u64,
+    pub(crate) tool_seconds: f64,
 }
 
 /// Everything that was counted.
@@ -100,10 +121,15 @@ impl Figures {
     /// Counts, each fact once.
     pub(crate) fn of(sessions: &[CountedSession], zone: &TimeZone, price: &Price) -> Figures {
         let elected = Elected::among(sessions);
-        let rows = |level: Level| {
+        let mut names = Names::default();
+        let mut rows = |level: Level| {
             let by = vec![Level::Day, Level::Project, Level::Agent, level];
             let query = StatsQuery { by, zone: zone.clone(), since: None, until: None, price };
-            stats(sessions, &elected, &query).rows.into_iter().filter_map(row).collect()
+            let rows = stats(sessions, &elected, &query).rows;
+            // In place, a row would stay as large as it was.
+            let mut compact = Vec::with_capacity(rows.len());
+            compact.extend(rows.into_iter().filter_map(|counts| row(counts, &mut names)));
+            compact
         };
         Figures {
             by_model: rows(Level::Model),
@@ -118,15 +144,51 @@ impl Figures {
         self.of_session.get(path).map(|(cost, _)| *cost)
     }
 
+    /// The tokens of a session, without those of requests that another one made first.
+    pub fn usage_of(&self, row: &SessionRow) -> Option<Usage> {
+        self.cost_of(&row.path).and_then(|cost| cost.usage).or(row.usage)
+    }
+
     /// Its prompts, calls and failures in one line, as far as they were counted.
     pub fn trace_of(&self, path: &str) -> Option<Arc<Trace>> {
         self.of_session.get(path).map(|(_, trace)| trace.clone())
     }
 }
 
-fn row(counts: StatsRow) -> Option<Row> {
-    let mut key = counts.key.clone()?.into_iter();
-    Some(Row { day: key.next()?, project: key.next()?, agent: key.next()??, name: key.next()?, counts })
+/// The names of projects, agents, models and tools: rows repeat them.
+#[derive(Default)]
+struct Names(HashSet<Arc<str>>);
+
+impl Names {
+    fn shared(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(name) {
+            return known.clone();
+        }
+        let name: Arc<str> = name.into();
+        self.0.insert(name.clone());
+        name
+    }
+}
+
+fn row(counts: StatsRow, names: &mut Names) -> Option<Row> {
+    let [day, project, agent, name] = counts.key.as_deref()? else { return None };
+    Some(Row {
+        day: day.as_deref().and_then(|day| day.parse().ok()),
+        project: project.as_deref().map(|project| names.shared(project)),
+        agent: names.shared(agent.as_deref()?),
+        name: name.as_deref().map(|name| names.shared(name)),
+        counts: Counts {
+            usage: counts.usage,
+            cost_usd: counts.cost_usd,
+            unpriced: counts.unpriced,
+            requests: counts.requests,
+            messages: counts.messages,
+            turns: counts.turns,
+            tool_calls: counts.tool_calls,
+            tool_failures: counts.tool_failures,
+            tool_seconds: counts.tool_seconds,
+        },
+    })
 }
 
 /// What each session cost. A request that another session made first costs nothing here: it was paid there.
@@ -137,15 +199,19 @@ fn of_sessions(
 ) -> HashMap<String, (SessionCost, Arc<Trace>)> {
     let mut costs: Vec<SessionCost> = vec![SessionCost::default(); sessions.len()];
     for (at, session) in sessions.iter().enumerate() {
-        let mut own = Money::default();
+        let (mut own, mut usage) = (Money::default(), Usage::default());
         let reasons = &elected.requests[at];
         let counted = session.counts.requests.iter().zip(reasons).filter(|(_, reason)| **reason == Reason::Counted);
         for (request, _) in counted {
+            let request = elected.whole(request);
             let model = request.model.and_then(|model| session.counts.models.get(usize::from(model)));
             let known = request.recorded_cost.or(request.listed_cost);
             own.add(known.or_else(|| price(model?, request.usage())));
+            usage.add(request.usage());
         }
         costs[at].own = own;
+        costs[at].usage = (!reasons.is_empty()).then_some(usage);
+        costs[at].files = files_of(&session.counts);
         let root = elected.roots[at] as usize;
         if root != at {
             costs[root].sub_agents.add_all(own);
@@ -158,6 +224,15 @@ fn of_sessions(
         (session.row.path.clone(), (cost, Arc::new(trace)))
     };
     sessions.iter().zip(costs).map(of_session).collect()
+}
+
+/// How many different files the calls of a session changed.
+fn files_of(counts: &SessionCounts) -> usize {
+    let files = counts.events.iter().filter_map(|event| match &event.kind {
+        EventKind::Call { files, .. } => Some(files),
+        EventKind::Prompt { .. } | EventKind::Answer { .. } | EventKind::Compaction => None,
+    });
+    files.flatten().collect::<HashSet<_>>().len()
 }
 
 #[cfg(test)]

@@ -3,13 +3,16 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use scrollback::model::Host;
 use scrollback::session::{ReadOptions, Session, Source};
 use scrollback::view::Page;
+use scrollback::view::files::FileHistory;
 use scrollback::view::find::Places;
+use scrollback::write::{file_history, restores_stamp};
 use scrollback_index::Archive;
 
 use crate::SubAgents;
@@ -18,7 +21,7 @@ use crate::figures::Price;
 use crate::render::{Folds, Look, Medium, Room};
 
 /// Whole sessions that are kept open: a reader pages through one, and looks at its tree and files. One holds its links, not its text.
-const OPEN_SESSIONS: usize = 3;
+const OPEN_SESSIONS: usize = 2;
 
 /// A smaller session is read sooner than the index is opened.
 const RESUMED_BYTES: u64 = 4 * 1024 * 1024;
@@ -52,7 +55,11 @@ pub struct OpenedSession {
     path: PathBuf,
     stamp: Option<u64>,
     session: Arc<Session>,
+    /// What it did to files, with what our journal of restores was like; of one session only, as it has the texts of all edits.
+    files: Option<(RestoresStamp, Arc<FileHistory>)>,
 }
+
+type RestoresStamp = Option<(u64, SystemTime)>;
 
 impl Site {
     /// Reads a whole session; of a large one that the index knows, only what was appended.
@@ -97,8 +104,27 @@ impl Site {
         if opened.len() >= OPEN_SESSIONS {
             opened.remove(0);
         }
-        opened.push(OpenedSession { path: source.path.clone(), stamp, session: session.clone() });
+        opened.push(OpenedSession { path: source.path.clone(), stamp, session: session.clone(), files: None });
         Ok(session)
+    }
+
+    /// What a whole session did to files, from memory if neither it nor our journal of restores has changed.
+    pub(crate) fn files(&self, session: &Arc<Session>) -> scrollback::Result<Arc<FileHistory>> {
+        let stamp = restores_stamp(session, self.data.as_deref());
+        let opened = || self.opened.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let known = opened()
+            .iter()
+            .find(|opened| Arc::ptr_eq(&opened.session, session))
+            .and_then(|opened| opened.files.clone());
+        if let Some((_, files)) = known.filter(|(known, _)| *known == stamp) {
+            return Ok(files);
+        }
+        let files = Arc::new(file_history(session, self.data.as_deref(), None)?);
+        for opened in opened().iter_mut() {
+            let is_this = Arc::ptr_eq(&opened.session, session);
+            opened.files = is_this.then(|| (stamp, files.clone()));
+        }
+        Ok(files)
     }
 
     /// How the messages of a session are shown on a page.

@@ -77,3 +77,85 @@ fn the_table_of_changes_has_lines_prompts_and_sums() {
     // No copy was kept: there is no whole file to show.
     assert!(!page.contains(">whole file<"), "{page}");
 }
+
+#[test]
+fn tokens_of_a_copied_request_are_those_of_the_session_that_made_it() {
+    let mut lines = talk("Try SQLite.", "Which one shall I try?");
+    lines[1]["usage"] = json!({"inputTokens": 4321, "outputTokens": 1234});
+    lines[1]["requestId"] = "r1".into();
+    let mut more = lines.clone();
+    more.push(record("user", "u2", Some("a1"), json!({"role": "user", "content": "The first."})));
+    more.push(assistant("a2", "u2", "Done.", &[("usage", json!({"inputTokens": 20, "outputTokens": 3}))]));
+    more[2]["timestamp"] = "2026-11-01T11:00:00Z".into();
+    more[3]["timestamp"] = "2026-11-01T11:00:01Z".into();
+    let served = Served::of(&[("sa", lines), ("sb", more)]);
+    let home = served.page("/").body;
+    assert_eq!(home.matches("1,234<").count(), 1, "{home}");
+    assert!(served.page("/s/sb").body.contains("20 in, 3 out"), "{}", served.page("/s/sb").body);
+}
+
+#[test]
+fn a_tree_of_many_turns_has_pages() {
+    let mut lines = talk("First.", "Yes.");
+    for turn in 2..=250 {
+        let before = format!("a{}", turn - 1);
+        let said = json!({"role": "user", "content": format!("Prompt {turn}.")});
+        lines.push(record("user", &format!("u{turn}"), Some(&before), said));
+        lines.push(assistant(&format!("a{turn}"), &format!("u{turn}"), "Yes.", &[]));
+    }
+    let served = Served::of(&[("sa", lines)]);
+    let (newest, before) = (served.page("/s/sa/tree").body, served.page("/s/sa/tree?until=150").body);
+    for (page, wanted) in [
+        (&newest, "Turns 151–250 of 250"),
+        (&newest, "?until=150\">Earlier"),
+        (&newest, "Prompt 151."),
+        (&before, "Turns 51–150 of 250"),
+        (&before, "?until=250\">Later"),
+        (&before, "Prompt 51."),
+    ] {
+        assert!(page.contains(wanted), "{wanted}: {page}");
+    }
+    assert!(!newest.contains("Prompt 150.") && !before.contains("Prompt 151."));
+    for odd in ["0", "1", "999999", "-1", "x"] {
+        assert_eq!(served.page(&format!("/s/sa/tree?until={odd}")).status, 200, "{odd}");
+    }
+}
+
+#[test]
+fn a_file_that_was_changed_after_the_session_is_marked() {
+    let project = tempfile::tempdir().unwrap();
+    let path = |name: &str| project.path().join(name).to_string_lossy().into_owned();
+    let calls: Vec<Value> = ["kept.rs", "changed.rs", "gone.rs"]
+        .iter()
+        .map(|name| json!({"id": name, "name": "write_file", "arguments": {"file_path": path(name), "content": "fn a() {}\n"}}))
+        .collect();
+    let mut lines = talk("Write them.", "I do.");
+    lines[1]["message"]["toolCalls"] = json!(calls);
+    let results: Vec<Value> = calls
+        .iter()
+        .map(|call| json!({"toolCallId": call["id"], "toolName": "write_file", "content": "done", "success": true}))
+        .collect();
+    let mut answered = record("tool_result", "r1", Some("a1"), Value::Null);
+    answered.as_object_mut().unwrap().remove("message");
+    answered["toolResults"] = json!(results);
+    lines.push(answered);
+    lines.iter_mut().for_each(|line| line["context"]["cwd"] = json!(project.path()));
+    std::fs::write(path("kept.rs"), "fn a() {}\n").unwrap();
+    std::fs::write(path("changed.rs"), "fn b() {}\n").unwrap();
+    let served = Served::of(&[("sa", lines)]);
+    let page = served.page("/s/sa/files").body;
+    let row = |name: &str| {
+        let (_, row) = page.split_once(&format!("\">{name}</a></th>")).unwrap();
+        row.split_once("</tr>").unwrap().0.to_owned()
+    };
+    assert!(row("kept.rs").contains("as left"), "{page}");
+    assert!(row("changed.rs").contains("changed since"), "{page}");
+    assert!(row("gone.rs").contains(">gone<"), "{page}");
+    assert!(page.contains("<span class=\"hl-keyword\">fn </span>"), "{page}");
+    for address in ["/s/sa", "/s/sa/files"] {
+        assert!(served.page(address).body.contains("Files <span class=\"num\">3</span>"), "{address}");
+    }
+    // What is in memory is not shown any more when the disk has changed.
+    std::fs::write(path("changed.rs"), "fn a() {}\n").unwrap();
+    assert!(!served.page("/s/sa/files").body.contains("changed since"));
+}

@@ -58,6 +58,7 @@ impl Dialect for Codex {
             result_order: ResultOrder::AsReceived,
             title_mark: Some("thread_name_updated"),
             appends_only: true,
+            tells_of_keyed_calls_only: true,
             forks_by_reference: true,
             ..Traits::new(RepeatedId::Distinct)
         }

@@ -212,6 +212,8 @@ pub struct Traits {
     pub snapshots_from_root: bool,
     /// A fork has no copy of what it begins with: it names the session that has it.
     pub forks_by_reference: bool,
+    /// A record tells only of the calls that it makes or answers, and each of them has a key.
+    pub tells_of_keyed_calls_only: bool,
 }
 
 impl Traits {
@@ -227,6 +229,7 @@ impl Traits {
             appends_only: false,
             snapshots_from_root: false,
             forks_by_reference: false,
+            tells_of_keyed_calls_only: false,
         }
     }
 }

@@ -16,6 +16,7 @@ mod path_history;
 mod version;
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
@@ -71,6 +72,19 @@ pub(crate) struct FolderChange {
     pub(crate) record: RecordId,
     pub(crate) path: ProjectPath,
     pub(crate) is_made: bool,
+}
+
+/// What is at a path now, beside what a session left there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnDisk {
+    /// The same.
+    AsLeft,
+    /// Something else.
+    Changed,
+    /// Nothing.
+    Gone,
+    /// What the session left is not known, or what is there cannot be compared.
+    Unknown,
 }
 
 /// A path that is not looked at.
@@ -256,6 +270,39 @@ impl FileHistory {
     /// What the session left at a path; `None` if the session did not touch it.
     pub fn version_now(&self, path: &ProjectPath) -> Option<KnownVersion> {
         Some(self.paths.get(path)?.now())
+    }
+
+    /// Whether what is at a path now is what the session left there. Larger files are not read.
+    pub fn on_disk(&self, path: &ProjectPath, limit_bytes: u64) -> OnDisk {
+        let place = path.below(&self.root);
+        if !self.root.is_dir() {
+            return OnDisk::Unknown;
+        }
+        let Some(Ok(left)) = self.version_now(path) else { return OnDisk::Unknown };
+        let now = match std::fs::symlink_metadata(&place) {
+            Ok(now) => now,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return if left == FileVersion::Absent { OnDisk::AsLeft } else { OnDisk::Gone };
+            }
+            Err(_) => return OnDisk::Unknown,
+        };
+        let is_same = match &left {
+            FileVersion::Absent => return OnDisk::Changed,
+            FileVersion::Link(target) => {
+                now.is_symlink().then(|| std::fs::read_link(&place).is_ok_and(|now| now.to_str() == Some(target)))
+            }
+            FileVersion::File { content, .. } => {
+                regular_file::read(&place, limit_bytes, Links::Refuse).ok().and_then(|now| match content {
+                    FileContent::Hash { sha256, .. } => Some(hash::sha256(&now) == *sha256),
+                    _ => left.bytes_up_to(limit_bytes as usize).ok()?.map(|left| left == now),
+                })
+            }
+        };
+        match is_same {
+            Some(true) => OnDisk::AsLeft,
+            Some(false) => OnDisk::Changed,
+            None => OnDisk::Unknown,
+        }
     }
 
     /// The path that was typed or recorded, as this history names it.

@@ -25,5 +25,5 @@ pub use store::{Amended, Listed, NewSession, Policy, Store};
 pub use trash::{FinishedDeletions, MovedFile, Origin, Removed, Trash, TrashError, TrashListing};
 pub use undo::{
     Action, Applied, Blocked, Goal, Plan, PlannedFile, Readiness, Recovered, Scope, Undo, UndoHead, file_history,
-    is_undo_interrupted,
+    is_undo_interrupted, restores_stamp,
 };

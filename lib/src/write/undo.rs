@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use hashbrown::{HashMap, HashSet};
 
@@ -83,6 +84,20 @@ pub fn file_history(session: &Session, data: Option<&Path>, root: Option<&Path>)
     let journal = store.as_ref().map(|store| journal::read(session, store)).transpose()?.unwrap_or_default();
     let history = FileHistory::read(session, store.as_deref(), root, &journal.entries)?;
     Ok(FileHistory { damaged: journal.damaged, ..history })
+}
+
+/// What our own journal of restores is like: while a session and this are the same, so is its [`file_history`].
+pub fn restores_stamp(session: &Session, data: Option<&Path>) -> Option<(u64, SystemTime)> {
+    let journal = std::fs::metadata(journal::path_of(session, &journal::store_of(session, data)?)).ok()?;
+    Some((journal.len(), journal.modified().ok()?))
+}
+
+/// Where the project is, without links.
+fn settled(root: PathBuf) -> Result<PathBuf> {
+    match root.canonicalize() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Err(Error::NoProject(root)),
+        found => found.at(&root),
+    }
 }
 
 /// Whether a restore of files in a session's project was interrupted. See [`Undo::recover`]. `root` is where the project is now, if it
@@ -149,12 +164,19 @@ impl<'s> Undo<'s> {
         journal::store_of(session, host.data.as_deref()).ok_or(Error::NoDataFolder)?;
         let recorded = FileHistory::root_of(session);
         let root = root.map(Path::to_path_buf).or(recorded).ok_or_else(|| Error::InvalidRoot(PathBuf::new()))?;
-        let root = match root.canonicalize() {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Err(Error::NoProject(root)),
-            found => found.at(&root)?,
-        };
+        let root = settled(root)?;
         let tree = Arc::new(RealTree::open(&root)?);
         Undo::on(session, host, Arc::new(Real), tree, root)
+    }
+
+    /// The same for a history that [`file_history`] has read.
+    pub fn with_history(session: &'s Session, host: Host, history: Arc<FileHistory>) -> Result<Undo<'s>> {
+        let store = journal::store_of(session, host.data.as_deref()).ok_or(Error::NoDataFolder)?;
+        let root = FileHistory::root_of(session).ok_or_else(|| Error::InvalidRoot(PathBuf::new()))?;
+        let root = settled(root)?;
+        let tree = Arc::new(RealTree::open(&root)?);
+        let (source, blob_folder) = (session.source.clone(), blob::folder(&store));
+        Ok(Undo { session, source, host, disk: Arc::new(Real), tree, root, history, store, blob_folder })
     }
 
     pub(crate) fn on(

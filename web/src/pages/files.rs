@@ -1,16 +1,19 @@
 //! What a session changed on disk, with each difference, and what an undo would do. The page only looks.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use maud::{Markup, html};
-use scrollback::model::{Part, ProjectPath};
+use scrollback::model::{Host, Message, Part, ProjectPath};
 use scrollback::session::{RecordRef, Session};
-use scrollback::view::files::{ChangeAction, ChangeRow, FileHistory, FileRow, FileVersion, KnownVersion, unified_diff};
+use scrollback::view::files::{
+    ChangeAction, ChangeRow, FileHistory, FileRow, FileVersion, KnownVersion, OnDisk, unified_diff,
+};
 use scrollback::view::tool_view::{Changes, ToolView, size_text};
 use scrollback::view::{Conversation, TurnKind, TurnRow};
-use scrollback::write::{Action, Blocked, Goal, Plan, Readiness, Scope, Undo, UndoHead, file_history};
+use scrollback::write::{Action, Blocked, Goal, Plan, Readiness, Scope, Undo, UndoHead};
 
 use super::home::address;
 use super::session::{PAGE_BYTES, command, header, with};
@@ -49,16 +52,17 @@ pub(crate) fn page(id: &str, params: &Params, site: &Site) -> Made {
 
 fn files(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made> {
     let session = site.whole(&entry.source)?;
-    let history = file_history(&session, site.data.as_deref(), None)?;
+    let history = site.files(&session)?;
+    let turns = turns(&session);
     // A path may have a secret in it: addresses and anchors have the number of the file.
     let rows: Vec<NumberedFile> = history.rows().into_iter().enumerate().collect();
-    let only = params.number("file");
+    let (all, only) = (rows.len(), params.number("file"));
     let rows: Vec<NumberedFile> =
         rows.into_iter().filter(|(number, _)| only.is_none_or(|only| *number == only)).collect();
     let changes: usize = rows.iter().map(|(_, row)| row.changes.len()).sum();
     let measured = Measured::newest(&session, &history, &rows, site);
     let body = html! {
-        (header(entry, "files", site))
+        (header(entry, "files", Some(all), site))
         @if rows.is_empty() {
             div.empty {
                 h2 { "No change of a file is recorded" }
@@ -72,11 +76,11 @@ fn files(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made
                         span.meta { (words::plural(rows.len(), "file")) ", " (words::plural(changes, "change")) }
                         @if only.is_some() { a.link href={ (address(entry)) "/files" } { "every file" } }
                     }
-                    (matrix(&rows, &measured, &session, entry, site))
-                    @if let (Some(_), [file]) = (only, &rows[..]) { (whole(&session, &history, file, entry, params, site)) }
+                    (matrix(&rows, &measured, &history, &turns, entry, site))
+                    @if let (Some(_), [file]) = (only, &rows[..]) { (whole(&session, &history, file, &turns, entry, params, site)) }
                     (differences(&rows, &measured, entry, site))
                 }
-                (undo(&session, entry, params, site))
+                (plan(&session, history, &turns, entry, params, site))
             }
         }
     };
@@ -112,9 +116,12 @@ impl Measured {
             rows.iter().flat_map(|row| (0..row.1.changes.len()).map(move |at| (row, at))).collect();
         changes.sort_by_key(|((_, row), at)| row.changes[*at].at);
         let newest = changes.split_off(changes.len().saturating_sub(CHANGES_SHOWN));
+        let head = session.head().map(|head| session.branch(head));
+        let conversation = head.as_ref().map(Conversation::new);
+        let mut messages = Messages { session, head: conversation.as_ref(), last: None };
         let measured = newest.into_iter().map(|((number, row), at)| {
             let (diff, is_known) = compared(session, history, row, at, site);
-            let edit = if diff.is_none() { edit_of(session, row, at, site) } else { None };
+            let edit = if diff.is_none() { edit_of(&mut messages, row, at, site) } else { None };
             let of_diff = diff.as_deref().map(|diff| {
                 let (_, added, removed) = diff::numbered(diff);
                 (added, removed)
@@ -146,15 +153,15 @@ fn brief(action: ChangeAction, lines: Option<(usize, usize)>) -> Markup {
 }
 
 /// The prompt before each of the columns, as runs of columns with the same one.
-fn prompts(columns: &[(Option<Timestamp>, &str)], session: &Session) -> Vec<(Option<TurnRow>, usize)> {
-    let turns: Vec<TurnRow> = turns(session).into_iter().filter(|turn| turn.kind == TurnKind::Prompt).collect();
+fn prompts(columns: &[(Option<Timestamp>, &str)], turns: &[TurnRow]) -> Vec<(Option<TurnRow>, usize)> {
+    let turns: Vec<&TurnRow> = turns.iter().filter(|turn| turn.kind == TurnKind::Prompt).collect();
     let mut runs: Vec<(Option<TurnRow>, usize)> = Vec::new();
     for (at, _) in columns {
         // The newest turn is the first.
         let turn = turns.iter().find(|turn| turn.at.zip(*at).is_some_and(|(began, at)| began <= at));
         match runs.last_mut() {
             Some((last, count)) if last.as_ref().map(|last| &last.id) == turn.map(|turn| &turn.id) => *count += 1,
-            _ => runs.push((turn.cloned(), 1)),
+            _ => runs.push((turn.map(|turn| (*turn).clone()), 1)),
         }
     }
     runs
@@ -164,7 +171,8 @@ fn prompts(columns: &[(Option<Timestamp>, &str)], session: &Session) -> Vec<(Opt
 fn matrix(
     rows: &[NumberedFile],
     measured: &[((usize, usize), Measured)],
-    session: &Session,
+    history: &FileHistory,
+    turns: &[TurnRow],
     entry: &Entry,
     site: &Site,
 ) -> Markup {
@@ -187,7 +195,7 @@ fn matrix(
         div class="scroll-x matrix-box" tabindex="0" role="region" aria-label="Changes by file and message" {
             table.matrix {
                 thead {
-                    @let prompts = prompts(columns, session);
+                    @let prompts = prompts(columns, turns);
                     @if prompts.iter().any(|(prompt, _)| prompt.is_some()) {
                         tr.matrix-prompts {
                             td {}
@@ -199,7 +207,7 @@ fn matrix(
                                     None => td colspan=(count) {},
                                 }
                             }
-                            td {}
+                            td colspan="2" {}
                         }
                     }
                     tr {
@@ -208,6 +216,7 @@ fn matrix(
                             th scope="col" { @match at { Some(at) => (words::clock(*at, &site.zone)), None => code { (text::short_id(record)) } } }
                         }
                         th scope="col" { "in all" }
+                        th scope="col" { "on disk" }
                     }
                 }
                 tbody {
@@ -222,6 +231,7 @@ fn matrix(
                                 }
                             }
                             td { @match total(file) { Some(lines) => (counts(lines)), None => span.meta { "–" } } }
+                            td { (on_disk(history, &row.path)) }
                         }
                     }
                 }
@@ -232,11 +242,23 @@ fn matrix(
     }
 }
 
+/// Whether a file is as the session left it.
+fn on_disk(history: &FileHistory, path: &str) -> Markup {
+    let known = history.changed().find(|changed| changed.as_str() == path);
+    match known.map(|path| history.on_disk(path, COMPARED_BYTES as u64)) {
+        Some(OnDisk::AsLeft) => html! { span.meta { "as left" } },
+        Some(OnDisk::Changed) => html! { span class="state state-warn" { "changed since" } },
+        Some(OnDisk::Gone) => html! { span class="state state-warn" { "gone" } },
+        Some(OnDisk::Unknown) | None => html! { span.meta { "–" } },
+    }
+}
+
 /// The whole file as it was after a message: any message, by its record.
 fn whole(
     session: &Session,
     history: &FileHistory,
     (number, row): &NumberedFile,
+    turns: &[TurnRow],
     entry: &Entry,
     params: &Params,
     site: &Site,
@@ -254,7 +276,7 @@ fn whole(
                     @let id = change.record.as_str();
                     option value=(id) selected[asked == Some(id)] { "after " (shown(change.tool.as_deref().unwrap_or("message"), site)) (when) }
                 }
-                @for turn in turns(session) {
+                @for turn in turns {
                     @let when = turn.at.map(|at| at.to_zoned(site.zone.clone()).strftime("%H:%M ").to_string()).unwrap_or_default();
                     option value=(turn.id.as_str()) selected[asked == Some(turn.id.as_str())] { "after the turn " (when) "“" (text::brief(&turn.text, 30)) "”" }
                 }
@@ -396,7 +418,7 @@ fn difference(
                     None => p.diff-name { (why_not(&row.path, has_room, site)) },
                 }
             }
-            @else { (diff::numbered_table(&format!("Change of {}", shown(&row.path, site)), &lines, LINES_SHOWN)) }
+            @else { (diff::numbered_table(&shown(&row.path, site), &lines, LINES_SHOWN)) }
         }
     }
 }
@@ -430,15 +452,36 @@ struct Edit {
     lines: (usize, usize),
 }
 
+/// Messages that make changes; one can make many, so the last one is kept.
+struct Messages<'s> {
+    session: &'s Session,
+    head: Option<&'s Conversation<'s, 's>>,
+    last: Option<(usize, Message)>,
+}
+
+impl<'s> Messages<'s> {
+    /// The message with a record.
+    fn with(&mut self, record: RecordRef<'s>) -> Option<&Message> {
+        let Some((head, at)) = self.head.and_then(|head| Some((head, head.position(record)?))) else {
+            let branch = self.session.branch(record);
+            let conversation = Conversation::new(&branch);
+            let message = conversation.message(conversation.position(record)?)?.ok()?;
+            return Some(&self.last.insert((usize::MAX, message)).1);
+        };
+        if self.last.as_ref().is_none_or(|(last, _)| *last != at) {
+            self.last = Some((at, head.message(at)?.ok()?));
+        }
+        self.last.as_ref().map(|(_, message)| message)
+    }
+}
+
 /// What the call that made a change says of it, where no copy of the file was kept.
-fn edit_of(session: &Session, row: &FileRow, at: usize, site: &Site) -> Option<Edit> {
+fn edit_of(messages: &mut Messages<'_>, row: &FileRow, at: usize, site: &Site) -> Option<Edit> {
     if site.places.mask.as_ref().is_some_and(|mask| mask.is_sensitive_file(&row.path)) {
         return None;
     }
-    let record = session.find(row.changes[at].message.as_str()).ok()?;
-    let branch = session.branch(record);
-    let conversation = Conversation::new(&branch);
-    let message = conversation.message(conversation.position(record)?)?.ok()?;
+    let session = messages.session;
+    let message = messages.with(session.find(row.changes[at].message.as_str()).ok()?)?;
     let calls = message.parts.iter().filter_map(Part::as_call);
     let edit = calls.rev().find_map(|call| match ToolView::of(call) {
         ToolView::Change(changes) => {
@@ -472,37 +515,39 @@ fn content(history: &FileHistory, path: &ProjectPath, version: &KnownVersion) ->
 }
 
 /// What an undo would do, and the command that does it.
-fn undo(session: &Session, entry: &Entry, params: &Params, site: &Site) -> Markup {
-    let planned = plan(session, params, site);
+fn plan(
+    session: &Session,
+    history: Arc<FileHistory>,
+    turns: &[TurnRow],
+    entry: &Entry,
+    params: &Params,
+    site: &Site,
+) -> Markup {
+    let host = Host { data: site.data.clone(), ..site.host.clone() };
+    let planned = Undo::with_history(session, host, history).and_then(|undo| {
+        let goal = match params.get("to") {
+            Some(record) => Goal::Before(session.find(record)?.id().into_owned()),
+            None => Goal::LastTurn,
+        };
+        undo.plan(&goal, Scope::FilesOnly)
+    });
     html! {
         aside.plan aria-labelledby="plan-title" {
-            header { h2 id="plan-title" { "If you undo" } (goals(session, entry, params, site)) }
+            header { h2 id="plan-title" { "If you undo" } (goals(turns, entry, params, site)) }
             @match planned {
                 Ok(plan) => (planned_files(&plan, entry, params, site)),
-                Err(why) => p class="plan-say notice-warn" { (icon("warn")) span { (text::brief(&site.masked(&why), 300)) } },
+                Err(why) => p class="plan-say notice-warn" { (icon("warn")) span { (text::brief(&site.masked(&why.to_string()), 300)) } },
             }
         }
     }
 }
 
-fn plan(session: &Session, params: &Params, site: &Site) -> Result<Plan, String> {
-    let mut host = site.host.clone();
-    host.data.clone_from(&site.data);
-    let undo = Undo::open(session, host, None).map_err(|error| error.to_string())?;
-    let goal = match params.get("to") {
-        Some(record) => Goal::Before(session.find(record).map_err(|error| error.to_string())?.id().into_owned()),
-        None => Goal::LastTurn,
-    };
-    undo.plan(&goal, Scope::FilesOnly).map_err(|error| error.to_string())
-}
-
-fn goals(session: &Session, entry: &Entry, params: &Params, site: &Site) -> Markup {
-    let rows = turns(session);
+fn goals(turns: &[TurnRow], entry: &Entry, params: &Params, site: &Site) -> Markup {
     html! {
         form.plan-to action={ (address(entry)) "/files" } {
             select name="to" aria-label="Undo to before which message" {
                 option value="" { "the last turn" }
-                @for row in rows {
+                @for row in turns {
                     @let id = row.first.as_str();
                     @let when = row.at.map(|at| at.to_zoned(site.zone.clone()).strftime("%H:%M ").to_string()).unwrap_or_default();
                     option value=(id) selected[params.get("to") == Some(id)] { "before " (when) "“" (text::brief(&row.text, 30)) "”" }

@@ -98,15 +98,17 @@ fn sort(entries: &mut [&Entry], params: &Params, figures: &Figures) {
     let cost = |entry: &Entry| figures.cost_of(&entry.row.path).and_then(|cost| cost.own.usd).unwrap_or(-1.0);
     match params.get("sort") {
         Some("cost") => entries.sort_by(|a, b| cost(b).total_cmp(&cost(a))),
-        Some("in") => entries.sort_by_key(|entry| std::cmp::Reverse(input(entry))),
-        Some("out") => entries.sort_by_key(|entry| std::cmp::Reverse(entry.row.usage.and_then(|usage| usage.output))),
+        Some("in") => entries.sort_by_key(|entry| std::cmp::Reverse(input(entry, figures))),
+        Some("out") => {
+            entries.sort_by_key(|entry| std::cmp::Reverse(figures.usage_of(&entry.row).and_then(|usage| usage.output)))
+        }
         // They are the newest first.
         _ => {}
     }
 }
 
-fn input(entry: &Entry) -> Option<u64> {
-    entry.row.usage.as_ref().and_then(words::input_with_cache)
+fn input(entry: &Entry, figures: &Figures) -> Option<u64> {
+    figures.usage_of(&entry.row).as_ref().and_then(words::input_with_cache)
 }
 
 fn about(entries: &[&Entry]) -> String {
@@ -315,8 +317,8 @@ pub(crate) fn row(entry: &Entry, shows_branch: bool, figures: &Figures, now: Tim
                 a.row-project href={ "/?project=" (text::path_segment(project)) } title=(text::shown(project)) { (project_name(Some(project))) }
             } @else { span class="row-project none" { "no project" } }
             span.row-trace { @if let Some(trace) = trace.filter(|trace| !trace.is_empty()) { (trace.svg()) } }
-            (number(input(entry), "in"))
-            (number(row.usage.and_then(|usage| usage.output), "out"))
+            (number(input(entry, figures), "in"))
+            (number(figures.usage_of(row).and_then(|usage| usage.output), "out"))
             (cost(figures.cost_of(&row.path)))
             @match row.updated {
                 Some(at) => time.row-when datetime=(at.to_string()) { (words::ago(at, now)) },

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::http::StatusCode;
 use maud::{Markup, PreEscaped, html};
-use scrollback::model::{Issue, Message, Part, Severity};
+use scrollback::model::{Issue, Message, Part, Severity, Usage};
 use scrollback::session::{Branch, RecordRef, Session};
 use scrollback::view::tool_view::{TodoStatus, todo, todo_list};
 use scrollback::view::{Conversation, Page};
@@ -71,7 +71,7 @@ fn conversation(entry: &Entry, params: &Params, site: &Site, live: &Live) -> scr
         format!("/api/v1/sessions/{id}/events?parts=html&after={}", position.after(&session))
     });
     let body = html! {
-        (header(entry, "conversation", site))
+        (header(entry, "conversation", None, site))
         (issues(&session, &conversation, entry))
         (layout(entry, &shown, &session, &conversation, branch_note.as_deref(), events.as_deref(), params, site))
     };
@@ -247,7 +247,7 @@ fn outline(messages: &[&Message], session: &Session) -> Vec<Outlined> {
 }
 
 /// What stands above every view of a session.
-pub(crate) fn header(entry: &Entry, view: &str, site: &Site) -> Markup {
+pub(crate) fn header(entry: &Entry, view: &str, files: Option<usize>, site: &Site) -> Markup {
     let row = &entry.row;
     let now = (site.now)();
     let project = project_name(row.project.as_deref());
@@ -260,7 +260,7 @@ pub(crate) fn header(entry: &Entry, view: &str, site: &Site) -> Markup {
             }
             div.head-title { h1.page-title dir="auto" { (text::brief(&row.title, 300)) } (state_of(entry)) }
             @if view == "conversation" { (facts(entry, site, now)) (all_facts(entry, site)) }
-            (tabs(entry, view))
+            (tabs(entry, view, files.or_else(|| counted_files(entry, site))))
         }
     }
 }
@@ -270,7 +270,7 @@ fn facts(entry: &Entry, site: &Site, now: jiff::Timestamp) -> Markup {
     let fact = |name: &str, first: Markup, second: Markup| html! { div { dt { (name) } dd { (first) } @if !second.0.is_empty() { dd { (second) } } } };
     let when = match (row.started, row.updated) {
         (Some(start), Some(end)) => {
-            html! { time datetime=(start.to_string()) { (words::day_and_time(start, &site.zone)) } "–" (words::clock(end, &site.zone)) }
+            html! { time datetime=(start.to_string()) { (words::day_and_time(start, &site.zone)) } "–" (end.to_zoned(site.zone.clone()).strftime("%H:%M")) }
         }
         (Some(at), None) | (None, Some(at)) => html! { (words::day_and_time(at, &site.zone)) },
         (None, None) => html! { "–" },
@@ -289,8 +289,8 @@ fn facts(entry: &Entry, site: &Site, now: jiff::Timestamp) -> Markup {
                     }
                 }))
             }
-            @if let Some(usage) = &row.usage {
-                @let known = words::usage_facts(usage);
+            @if let Some(usage) = site.catalogue.figures().usage_of(row) {
+                @let known = words::usage_facts(&Usage { reasoning: None, ..usage });
                 (fact("Tokens", html! { (known.iter().take(2).cloned().collect::<Vec<_>>().join(", ")) }, html! { (known.iter().skip(2).cloned().collect::<Vec<_>>().join(", ")) }))
             } @else { (fact("Tokens", html! { span.none { "–" } }, html! { "not recorded" })) }
             @if let Some(cost) = site.catalogue.figures().cost_of(&row.path) {
@@ -333,7 +333,12 @@ fn all_facts(entry: &Entry, site: &Site) -> Markup {
     }
 }
 
-fn tabs(entry: &Entry, view: &str) -> Markup {
+/// How many files its calls changed, if they were counted.
+fn counted_files(entry: &Entry, site: &Site) -> Option<usize> {
+    site.catalogue.figures().cost_of(&entry.row.path).map(|cost| cost.files).filter(|files| *files > 0)
+}
+
+fn tabs(entry: &Entry, view: &str, files: Option<usize>) -> Markup {
     let base = address(entry);
     let tab = |name: &str, path: &str, shown: &str, count: Option<usize>| {
         let is_here = (view == name).then_some("page");
@@ -343,7 +348,7 @@ fn tabs(entry: &Entry, view: &str) -> Markup {
         nav.tabs aria-label="Views of this session" {
             (tab("conversation", "", "Conversation", None))
             (tab("tree", "/tree", "Tree", entry.row.branch_count))
-            (tab("files", "/files", "Files", None))
+            (tab("files", "/files", "Files", files))
             (tab("replay", "/replay", "Replay", None))
             span.end {
                 a class="btn btn-quiet" href={ (base) "/export" } aria-label="Export as one HTML file" { (icon("export")) span.wide-only { "Export" } }

@@ -68,8 +68,8 @@ pub(crate) fn page(params: &Params, site: &Site) -> Made {
                 (by_model(&models))
                 (days(&figures, &asked))
                 (by_tool(&tools))
-                (shares("Projects", "project", &models, |row| (row.project.clone().unwrap_or_default(), project_mark(row))))
-                (shares("Agents", "agent", &models, |row| (row.agent.clone(), html! { span.hb-name { span.agent { (agent_mark(&row.agent)) (agent_name(&row.agent)) } } })))
+                (shares("Projects", "project", &models, |row| (row.project.as_deref().unwrap_or_default().to_owned(), project_mark(row))))
+                (shares("Agents", "agent", &models, |row| (row.agent.to_string(), html! { span.hb-name { span.agent { (agent_mark(&row.agent)) (agent_name(&row.agent)) } } })))
             }
             p.meta { "Each request counts once, however often files repeat it. " code { "scrollback stats --explain" } " shows where each number comes from." }
         }
@@ -95,7 +95,7 @@ impl<'p> Asked<'p> {
         let period = params.get("since").and_then(|name| PERIODS.iter().position(|(known, ..)| *known == name));
         let period = period.unwrap_or(USUAL_PERIOD);
         let (_, _, length, days) = PERIODS[period];
-        let first = figures.by_model.iter().filter_map(|row| row.day.as_deref()?.parse::<Date>().ok()).min();
+        let first = figures.by_model.iter().filter_map(|row| row.day).min();
         let length = length.unwrap_or_else(|| first.map_or(1, |first| days_between(first, today) + 1));
         let days = if PERIODS[period].2.is_some() { days } else { length.div_euclid(COLUMNS) + 1 };
         let from = days_before(today, length - 1);
@@ -104,12 +104,12 @@ impl<'p> Asked<'p> {
 
     fn is_about(&self, row: &Row) -> bool {
         let is_project = self.project.is_none_or(|project| row.project.as_deref().unwrap_or("-") == project);
-        is_project && self.agent.is_none_or(|agent| row.agent == agent)
+        is_project && self.agent.is_none_or(|agent| &*row.agent == agent)
     }
 
     fn holds(&self, row: &Row) -> bool {
         self.is_about(row)
-            && match day_of(row) {
+            && match row.day {
                 Some(day) => day >= self.from,
                 None => PERIODS[self.period].2.is_none(),
             }
@@ -122,10 +122,6 @@ impl<'p> Asked<'p> {
         let day = row.updated.map(|at| at.to_zoned(site.zone.clone()).date());
         is_project && is_agent && day.map_or(PERIODS[self.period].2.is_none(), |day| day >= self.from)
     }
-}
-
-fn day_of(row: &Row) -> Option<Date> {
-    row.day.as_deref()?.parse().ok()
 }
 
 fn days_between(from: Date, to: Date) -> i64 {
@@ -212,7 +208,7 @@ fn form(asked: &Asked<'_>, figures: &Figures) -> Markup {
     }
     let mut projects: Vec<(&str, u64)> = projects.into_iter().collect();
     projects.sort_by_key(|(name, messages)| (std::cmp::Reverse(*messages), *name));
-    let agents: BTreeSet<&str> = figures.by_model.iter().map(|row| row.agent.as_str()).collect();
+    let agents: BTreeSet<&str> = figures.by_model.iter().map(|row| &*row.agent).collect();
     html! {
         form class="filters end" action="/stats" aria-label="What to count" {
             select name="project" aria-label="Project" {
@@ -267,7 +263,7 @@ fn totals(total: &Sum, asked: &Asked<'_>, site: &Site) -> Markup {
 fn over_time(rows: &[&Row], asked: &Asked<'_>) -> Markup {
     let mut sums: BTreeMap<i64, Sum> = BTreeMap::new();
     for row in rows {
-        let Some(day) = day_of(row) else { continue };
+        let Some(day) = row.day else { continue };
         // The last column ends today.
         sums.entry(days_between(day, asked.today) / asked.days).or_default().add(row);
     }
@@ -371,7 +367,7 @@ fn all_of(rows: usize) -> String {
 fn days(figures: &Figures, asked: &Asked<'_>) -> Markup {
     let mut days: BTreeMap<Date, Sum> = BTreeMap::new();
     for row in figures.by_model.iter().filter(|row| asked.is_about(row) && row.counts.messages > 0) {
-        if let Some(day) = day_of(row).filter(|day| *day <= asked.today && days_between(*day, asked.today) < 182) {
+        if let Some(day) = row.day.filter(|day| *day <= asked.today && days_between(*day, asked.today) < 182) {
             days.entry(day).or_default().add(row);
         }
     }
@@ -480,7 +476,7 @@ fn shares(title: &str, id: &str, rows: &[&Row], about: impl Fn(&Row) -> (String,
     let table: Vec<Vec<String>> = groups
         .iter()
         .map(|(name, sum, row)| {
-            let name = if row.agent == *name { agent_name(name).to_owned() } else { words_of(name) };
+            let name = if *row.agent == **name { agent_name(name).to_owned() } else { words_of(name) };
             [vec![name, grouped(sum.messages)], sum.cells().to_vec()].concat()
         })
         .collect();

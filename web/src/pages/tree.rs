@@ -1,6 +1,7 @@
 //! Every branch of a session: drawn by turns, and two of them side by side from where they part.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use axum::http::StatusCode;
 use maud::{Markup, PreEscaped, html};
@@ -12,13 +13,14 @@ use super::home::address;
 use super::session::{header, with};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::Entry;
+use crate::render::icon::icon;
 use crate::render::work::Work;
 use crate::render::{Look, Room, text, words};
 use crate::site::Site;
 use crate::transcript::Transcript;
 
-/// More turns than this are not drawn: the newest are.
-const TURNS_DRAWN: usize = 200;
+/// How many turns a page draws, the newest first: each is read for its row.
+const TURNS_DRAWN: usize = 100;
 
 /// How many branches stand beside one another before they share a lane.
 const LANES: usize = 6;
@@ -51,7 +53,7 @@ struct Node {
 
 fn tree(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made> {
     let session = site.whole(&entry.source)?;
-    let (nodes, left_out) = nodes(&session)?;
+    let (nodes, drawn, turns) = nodes(&session, params.number("until"))?;
     if nodes.is_empty() {
         return Ok(error::empty(entry));
     }
@@ -65,13 +67,25 @@ fn tree(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made>
     let pair = a.zip(b).filter(|_| heads.len() > 1).map(|(a, b)| Pair::new(&session, a, b));
     let picked = pair.as_ref().map(Pair::picked).unwrap_or_default();
     let body = html! {
-        (header(entry, "tree", site))
+        (header(entry, "tree", None, site))
         p.tree-key {
             (key("head", "where it goes on")) (key("on", "on the branch")) (key("", "left behind"))
             @if !picked.is_empty() { (key("picked", "compared below")) }
-            span.end { (words::plural(nodes.len(), "turn")) @if left_out > 0 { "; " (words::grouped(left_out as u64)) " older ones are not drawn" } }
+            span.end {
+                @if drawn.len() == turns { (words::plural(turns, "turn")) }
+                @else { "Turns " (words::grouped(drawn.start as u64 + 1)) "–" (words::grouped(drawn.end as u64)) " of " (words::grouped(turns as u64)) }
+            }
+        }
+        @if drawn.start > 0 {
+            nav.pager aria-label="Earlier turns" { (icon("up")) a.link href=(params.with("until", Some(&drawn.start.to_string()))) { "Earlier turns" } }
         }
         section class={ "tree lanes-" (nodes.iter().map(|node| node.lane).max().unwrap_or(0)) } aria-label="Branches" { (graph(&nodes, &picked, &address(entry))) (list(&nodes, &picked, entry, site)) }
+        @if drawn.end < turns {
+            nav.pager aria-label="Later turns" {
+                a.link href=(params.with("until", Some(&(drawn.end + TURNS_DRAWN).to_string()))) { "Later turns" }
+                span.meta { a.link href=(params.with("until", None)) { "go to the newest" } }
+            }
+        }
         @if let Some(pair) = &pair { (compare(&session, &heads, pair, entry, site)?) }
     };
     Ok(Made {
@@ -103,15 +117,17 @@ impl<'s> Pair<'s> {
     }
 }
 
-fn nodes(session: &Session) -> scrollback::Result<(Vec<Node>, usize)> {
+/// The turns that are drawn, which of all they are, and how many there are.
+fn nodes(session: &Session, until: Option<usize>) -> scrollback::Result<(Vec<Node>, Range<usize>, usize)> {
     let turns = session.turns()?;
-    let first = turns.len().saturating_sub(TURNS_DRAWN);
+    let end = until.unwrap_or(turns.len()).clamp(turns.len().min(1), turns.len());
+    let first = end.saturating_sub(TURNS_DRAWN);
     let mut lanes: Vec<usize> = Vec::new();
     let mut continued: Vec<bool> = vec![false; turns.len()];
     // The last turn of each lane: a lane is free again for what begins after it.
     let mut last: Vec<usize> = vec![0; LANES + 1];
     let mut nodes = Vec::new();
-    for turn in 0..turns.len() {
+    for turn in 0..end {
         let parent = turns.parent(turn);
         let lane = match parent {
             _ if turns.is_on_branch(turn) => 0,
@@ -129,7 +145,7 @@ fn nodes(session: &Session) -> scrollback::Result<(Vec<Node>, usize)> {
             nodes.push(Node { row: turns.row(turn)?, lane, parent });
         }
     }
-    Ok((nodes, first))
+    Ok((nodes, first..end, turns.len()))
 }
 
 fn key(class: &str, words: &str) -> Markup {

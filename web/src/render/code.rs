@@ -1,5 +1,7 @@
 //! Code with colours by classes: the syntax decides which words share a class, the style sheet decides the colour.
 
+use std::ops::Range;
+
 use maud::{Markup, PreEscaped, html};
 use scrollback::model::json;
 use serde_json::Value;
@@ -44,6 +46,39 @@ pub fn highlighted(code: &str, language: &str) -> Markup {
         out.push(code, "");
     }
     PreEscaped(out.finish())
+}
+
+/// A line by itself, of which a part may be marked by an element.
+pub fn line(line: &str, language: &str, mark: Option<(Range<usize>, &str)>) -> String {
+    let mut pieces: Vec<(usize, &'static str)> = Vec::new();
+    let mut end = 0;
+    let is_known = each_piece(line, language, |piece, kind| {
+        end += piece.len();
+        pieces.push((end, kind.map(class_of).unwrap_or_default()));
+    });
+    if !is_known {
+        pieces.push((line.len(), ""));
+    }
+    let (marked, tag) = mark.unwrap_or((0..0, ""));
+    let part = |of: Range<usize>| {
+        let mut out = Spans { out: String::new(), open: "" };
+        let mut from = 0;
+        for (end, class) in &pieces {
+            let (start, stop) = (of.start.max(from), of.end.min(*end));
+            if start < stop {
+                out.push(&line[start..stop], class);
+            }
+            from = *end;
+        }
+        out.finish()
+    };
+    match marked.is_empty() {
+        true => part(0..line.len()),
+        false => {
+            let (before, inside, after) = (part(0..marked.start), part(marked.clone()), part(marked.end..line.len()));
+            format!("{before}<{tag}>{inside}</{tag}>{after}")
+        }
+    }
 }
 
 /// Text with classes; neighbours of the same class share an element.

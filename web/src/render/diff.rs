@@ -3,9 +3,9 @@
 use maud::{Markup, PreEscaped, html};
 use scrollback::view::tool_view::{Changes, DiffLine, FileAction, FileChange, Sign};
 
-use super::Look;
 use super::text::{self, push};
 use super::words::plural;
+use super::{Look, code};
 
 /// More lines of one difference than this are cut on a page, and in a file.
 const PAGE_LINES: usize = 200;
@@ -50,8 +50,8 @@ fn one_file(file: &FileChange<'_>, left: &mut usize, look: &Look<'_>) -> Markup 
         }
         let lines = &hunk.lines[..hunk.lines.len().min(*left)];
         let budget = look.text_limit();
-        for (line, marked) in lines.iter().zip(marked_lines(lines)) {
-            if rows.len() > budget.saturating_mul(2) {
+        for (line, marked) in lines.iter().zip(marked_lines(lines, code::language_of(file.path))) {
+            if rows.len() > budget.saturating_mul(4) {
                 break;
             }
             push_row(&mut rows, line.sign, &[], &marked);
@@ -114,12 +114,12 @@ pub fn numbered(unified: &str) -> (Vec<NumberedLine<'_>>, usize, usize) {
 }
 
 /// A numbered difference as a table.
-pub fn numbered_table(label: &str, lines: &[NumberedLine<'_>], limit: usize) -> Markup {
+pub fn numbered_table(path: &str, lines: &[NumberedLine<'_>], limit: usize) -> Markup {
     let shown = &lines[..lines.len().min(limit)];
     let plain: Vec<DiffLine<'_>> = shown.iter().map(|line| DiffLine { sign: line.sign, text: line.text }).collect();
     let mut rows = String::new();
     let mut last: Option<usize> = None;
-    for (line, marked) in shown.iter().zip(marked_lines(&plain)) {
+    for (line, marked) in shown.iter().zip(marked_lines(&plain, code::language_of(path))) {
         let number = line.after.or(line.before);
         if last.zip(number).is_some_and(|(last, number)| line.sign == Sign::Context && number > last + 1) {
             rows.push_str("<tr class=\"hunk\"><td colspan=\"4\">…</td></tr>");
@@ -128,7 +128,7 @@ pub fn numbered_table(label: &str, lines: &[NumberedLine<'_>], limit: usize) -> 
         push_row(&mut rows, line.sign, &[("n old", line.before), ("n", line.after)], &marked);
     }
     html! {
-        table.diff aria-label=(label) {
+        table.diff aria-label={ "Change of " (path) } {
             colgroup { col class="n old"; col.n; col.s; col; }
             tbody { (PreEscaped(rows)) }
         }
@@ -151,7 +151,7 @@ fn push_row(rows: &mut String, sign: Sign, numbers: &[(&str, Option<usize>)], ma
 }
 
 /// Lines as HTML. Where as many lines go as come, what differs within each pair is marked.
-fn marked_lines(lines: &[DiffLine<'_>]) -> Vec<String> {
+fn marked_lines(lines: &[DiffLine<'_>], language: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::with_capacity(lines.len());
     let mut at = 0;
     while at < lines.len() {
@@ -160,12 +160,13 @@ fn marked_lines(lines: &[DiffLine<'_>]) -> Vec<String> {
         let come = run(at + gone, Sign::Added);
         if gone == 0 || gone != come {
             let plain = (gone + come).max(1);
-            out.extend(lines[at..at + plain].iter().map(|line| escaped(line.text)));
+            out.extend(lines[at..at + plain].iter().map(|line| code::line(line.text, language, None)));
             at += plain;
             continue;
         }
-        let pairs: Vec<(String, String)> =
-            (0..gone).map(|pair| marked_pair(lines[at + pair].text, lines[at + gone + pair].text)).collect();
+        let pairs: Vec<(String, String)> = (0..gone)
+            .map(|pair| marked_pair(lines[at + pair].text, lines[at + gone + pair].text, language))
+            .collect();
         out.extend(pairs.iter().map(|(old, _)| old.clone()));
         out.extend(pairs.into_iter().map(|(_, new)| new));
         at += gone + come;
@@ -174,19 +175,16 @@ fn marked_lines(lines: &[DiffLine<'_>]) -> Vec<String> {
 }
 
 /// Marks what is between the common beginning and the common end of two lines, by whole words.
-fn marked_pair(old: &str, new: &str) -> (String, String) {
+fn marked_pair(old: &str, new: &str, language: &str) -> (String, String) {
     let start: usize = words(old).zip(words(new)).take_while(|(a, b)| a == b).map(|(word, _)| word.len()).sum();
     let (old_rest, new_rest) = (&old[start..], &new[start..]);
     let (old_words, new_words): (Vec<&str>, Vec<&str>) = (words(old_rest).collect(), words(new_rest).collect());
     let pairs = old_words.iter().rev().zip(new_words.iter().rev());
     let end: usize = pairs.take_while(|(a, b)| a == b).map(|(word, _)| word.len()).sum();
     let marked = |line: &str, tag: &str| {
-        let middle = &line[start..line.len() - end];
+        let middle = start..line.len() - end;
         // A mark over the whole line says nothing more than its colour.
-        if middle.is_empty() || middle.len() == line.len() {
-            return escaped(line);
-        }
-        format!("{}<{tag}>{}</{tag}>{}", escaped(&line[..start]), escaped(middle), escaped(&line[line.len() - end..]))
+        code::line(line, language, Some((middle, tag)).filter(|(middle, _)| middle.len() < line.len()))
     };
     (marked(old, "del"), marked(new, "ins"))
 }
@@ -204,23 +202,22 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn escaped(line: &str) -> String {
-    let mut out = String::with_capacity(line.len() + 8);
-    push(&mut out, line);
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn what_differs_within_a_line_is_marked_by_words() {
-        let (old, new) = marked_pair("-> Map<Time> {", "-> Vec<Row<b>> {");
+        let (old, new) = marked_pair("-> Map<Time> {", "-> Vec<Row<b>> {", "");
         assert_eq!(old, "-&gt; <del>Map&lt;Time</del>&gt; {");
         assert_eq!(new, "-&gt; <ins>Vec&lt;Row&lt;b&gt;</ins>&gt; {");
-        assert_eq!(marked_pair("a", "b"), ("a".to_owned(), "b".to_owned()));
-        assert_eq!(marked_pair("é", "éè").1, "éè");
+        assert_eq!(marked_pair("a", "b", "rs"), ("a".to_owned(), "b".to_owned()));
+        assert_eq!(marked_pair("é", "éè", "").1, "éè");
+        let (_, new) = marked_pair("let x = \"a b\";", "let x = \"a c\";", "rs");
+        assert_eq!(
+            new,
+            "<span class=\"hl-keyword\">let</span> x = <span class=\"hl-string\">&quot;a </span><ins><span class=\"hl-string\">c</span></ins><span class=\"hl-string\">&quot;</span>;"
+        );
     }
 
     #[test]
@@ -229,6 +226,6 @@ mod tests {
         let shown: Vec<_> = lines.iter().map(|line| (line.before, line.after, line.text)).collect();
         assert_eq!(shown, [(Some(3), Some(3), "one"), (Some(4), None, "two"), (None, Some(4), "2")]);
         assert_eq!((added, removed), (1, 1));
-        assert!(numbered_table("<x>", &lines, 10).0.contains("aria-label=\"&lt;x&gt;\""));
+        assert!(numbered_table("<x>", &lines, 10).0.contains("aria-label=\"Change of &lt;x&gt;\""));
     }
 }

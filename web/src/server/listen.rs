@@ -96,7 +96,7 @@ impl Listener {
     /// Answers requests until it is stopped. Needs a thread of its own.
     pub fn serve(self, router: Router, stop: &Stop) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads(1)
             .max_blocking_threads(16)
             .enable_all()
             .build()?;

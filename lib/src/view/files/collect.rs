@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::edit::{self, FileEdit};
 use super::path_history::{Fact, Moment, PathHistory, Phase, What};
@@ -20,6 +21,7 @@ use crate::model::record::{
 };
 use crate::session::backups::{Backups, FileCopy, copy_name, why_unusable};
 use crate::session::tree::NodeIx;
+use crate::session::tree::skeleton::KeyRole;
 use crate::session::{RecordRef, Session};
 
 /// Why a blob is not known.
@@ -52,6 +54,7 @@ pub(super) fn history(
         open_calls: HashMap::new(),
         only_tools: HashMap::new(),
         last_calls: HashMap::new(),
+        call_keys: HashSet::new(),
         prompts: HashMap::new(),
         snapshotted: HashSet::new(),
         copies: HashMap::new(),
@@ -73,7 +76,7 @@ pub(super) fn history(
                     collector.restore(event, record.at(), moment, backups.blobs());
                 }
             }
-            Kind::Assistant | Kind::ToolResult | Kind::User => {
+            Kind::Assistant | Kind::ToolResult | Kind::User if collector.may_tell(record) => {
                 if let Some(content) = record.exact_body()?.content() {
                     collector.content(record, content);
                 }
@@ -108,6 +111,8 @@ struct Collector<'a> {
     only_tools: HashMap<usize, Option<String>>,
     /// The last call of each id.
     last_calls: HashMap<String, usize>,
+    /// The keys of these calls.
+    call_keys: HashSet<u64>,
     /// The message of each prompt that has a name of its own (Qwen Code).
     prompts: HashMap<String, usize>,
     /// Files that are known from snapshots with the state after each change.
@@ -371,6 +376,14 @@ impl Collector<'_> {
 
     // Tool calls
 
+    /// Whether a record may tell of a call that changes files. Most of a file are results of other calls, and what is said.
+    fn may_tell(&self, record: RecordRef<'_>) -> bool {
+        let mut answered = record.keys(KeyRole::Result).chain(record.keys(KeyRole::Late));
+        !self.session.dialect().traits().tells_of_keyed_calls_only
+            || record.keys(KeyRole::Call).next().is_some()
+            || answered.any(|key| self.call_keys.contains(&key))
+    }
+
     fn content(&mut self, record: RecordRef<'_>, content: &Content) {
         for (at, call) in content.parts.iter().filter_map(Part::as_call).enumerate() {
             let only = self.only_tools.entry(record.order());
@@ -386,6 +399,7 @@ impl Collector<'_> {
             if end == End::Open {
                 self.open_calls.insert(call.call_id.clone(), self.calls.len());
             }
+            self.call_keys.insert(xxh3_64(call.call_id.as_bytes()));
             self.last_calls.insert(call.call_id.clone(), self.calls.len());
             let moment = (record.order(), at);
             let (message, tool, at) = (id_of(record), call.name.clone(), record.at());

@@ -81,7 +81,7 @@ pub(super) fn append(disk: &Arc<dyn Disk>, session: &Session, store: &Path, entr
     appender.sync()
 }
 
-fn path_of(session: &Session, store: &Path) -> PathBuf {
+pub(super) fn path_of(session: &Session, store: &Path) -> PathBuf {
     let id = session.id();
     // An id that is no file name is named by its hash.
     let name = match check_name(id.as_str()) {
