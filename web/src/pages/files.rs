@@ -190,6 +190,9 @@ fn matrix(
         lines.map(|lines| lines.iter().fold((0, 0), |(a, r), (added, removed)| (a + added, r + removed)))
     };
     let columns = &moments[moments.len().saturating_sub(COLUMNS)..];
+    let on_disk: Vec<OnDisk> = rows.iter().take(FILES_LISTED).map(|(_, row)| on_disk(history, &row.path)).collect();
+    // Where the project is gone, nothing is known.
+    let is_known = on_disk.iter().any(|known| *known != OnDisk::Unknown);
     let base = address(entry);
     html! {
         div class="scroll-x matrix-box" tabindex="0" role="region" aria-label="Changes by file and message" {
@@ -207,7 +210,7 @@ fn matrix(
                                     None => td colspan=(count) {},
                                 }
                             }
-                            td colspan="2" {}
+                            td colspan=(if is_known { "2" } else { "1" }) {}
                         }
                     }
                     tr {
@@ -216,11 +219,11 @@ fn matrix(
                             th scope="col" { @match at { Some(at) => (words::clock(*at, &site.zone)), None => code { (text::short_id(record)) } } }
                         }
                         th scope="col" { "in all" }
-                        th scope="col" { "on disk" }
+                        @if is_known { th scope="col" { "on disk" } }
                     }
                 }
                 tbody {
-                    @for file in rows.iter().take(FILES_LISTED) {
+                    @for (file, on_disk) in rows.iter().zip(&on_disk) {
                         @let (number, row) = file;
                         tr {
                             th scope="row" { a href={ (base) "/files?file=" (number) } { (shown(&row.path, site)) } }
@@ -231,7 +234,7 @@ fn matrix(
                                 }
                             }
                             td { @match total(file) { Some(lines) => (counts(lines)), None => span.meta { "–" } } }
-                            td { (on_disk(history, &row.path)) }
+                            @if is_known { td { (as_left(*on_disk)) } }
                         }
                     }
                 }
@@ -243,13 +246,17 @@ fn matrix(
 }
 
 /// Whether a file is as the session left it.
-fn on_disk(history: &FileHistory, path: &str) -> Markup {
+fn on_disk(history: &FileHistory, path: &str) -> OnDisk {
     let known = history.changed().find(|changed| changed.as_str() == path);
-    match known.map(|path| history.on_disk(path, COMPARED_BYTES as u64)) {
-        Some(OnDisk::AsLeft) => html! { span.meta { "as left" } },
-        Some(OnDisk::Changed) => html! { span class="state state-warn" { "changed since" } },
-        Some(OnDisk::Gone) => html! { span class="state state-warn" { "gone" } },
-        Some(OnDisk::Unknown) | None => html! { span.meta { "–" } },
+    known.map_or(OnDisk::Unknown, |path| history.on_disk(path, COMPARED_BYTES as u64))
+}
+
+fn as_left(on_disk: OnDisk) -> Markup {
+    match on_disk {
+        OnDisk::AsLeft => html! { span.meta { "as left" } },
+        OnDisk::Changed => html! { span class="state state-warn" { "changed since" } },
+        OnDisk::Gone => html! { span class="state state-warn" { "gone" } },
+        OnDisk::Unknown => html! { span.meta { "–" } },
     }
 }
 
