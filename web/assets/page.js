@@ -162,11 +162,13 @@ document.addEventListener("DOMContentLoaded", () => {
     const root = document.documentElement;
     const isEnd = () => scrollY + innerHeight > root.scrollHeight - 120;
     const isOwn = (one) => one.id.startsWith("m-");
-    let stream, last, timer, paused = false, notes = false, missed = 0, turn = Promise.resolve();
+    let stream, last, timer, paused = false, notes = false, gone = false, missed = 0, turn = Promise.resolve();
 
     function say() {
       bar.hidden = false;
-      bar.querySelector(".live-news").textContent = paused ? ": paused" : missed ? `: ${missed} new` : "";
+      bar.querySelector("b").textContent = gone ? "Deleted" : "Live";
+      bar.querySelector(".live-dot").hidden = gone;
+      bar.querySelector(".live-news").textContent = gone ? "" : paused ? ": paused" : missed ? `: ${missed} new` : "";
       button("newest").hidden = !missed;
     }
     function newest() {
@@ -239,6 +241,14 @@ document.addEventListener("DOMContentLoaded", () => {
           turn = turn.then(() => take(kind, data));
         });
       }
+      // The browser comes back by itself, unless the server has refused it.
+      stream.onerror = async ({ target }) => {
+        if (target.readyState !== EventSource.CLOSED || target !== stream) return;
+        const answer = await fetch(location.pathname, { method: "HEAD" }).catch(() => null);
+        gone = answer?.status === 410 || answer?.status === 404;
+        if (gone) say();
+        else setTimeout(connect, 5000);
+      };
     }
     bar.addEventListener("click", async (event) => {
       const key = event.target.dataset.liveKey;

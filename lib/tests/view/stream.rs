@@ -373,6 +373,16 @@ fn a_file_is_followed_through_all_that_can_happen_to_it() {
     append(&user("r", "\"c\"", "On"));
     assert_eq!(look(&mut page), None);
     same(&page);
+    // Something else in the middle, as long as what was there.
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replacen("Other", "Outer", 1)).unwrap();
+    assert_eq!(look(&mut page), Some(Change::Rewritten));
+    same(&page);
+    // It is written, and holds what it held.
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(1)).unwrap();
+    assert_eq!(look(&mut page), None);
+    same(&page);
     fs::remove_file(&path).unwrap();
     assert_eq!(look(&mut page), Some(Change::Gone));
     assert_eq!(page.0.len(), 3, "what was told stays told");

@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::board::{Cursor, Step, Wants};
 use super::events::{first_look, fragments};
-use super::feed::{Cursor, Step};
 use super::fragment::Fragment;
 use super::{Reader, Received, stream_response};
 use crate::api::{Ask, FileAddresses, Problem};
@@ -107,13 +107,14 @@ impl Answer {
 
     /// Sends what is new; whether the answer is still being written.
     async fn tell(&mut self, sender: &Channel) -> Result<bool, Gone> {
-        let plan = self.reader.plan(&self.cursor);
+        let plan = self.reader.plan(&self.cursor, Wants::Message);
         if plan.end != self.cursor {
             self.grown = Instant::now();
         }
         let id = |step: &Step| if let Step::Message { id, .. } = step { Some(id.clone()) } else { None };
         let ids: Vec<String> = plan.steps.iter().filter_map(id).collect();
-        if plan.steps.iter().any(|step| matches!(step, Step::Reset { .. })) {
+        let is_reset = plan.steps.iter().any(|step| matches!(step, Step::Reset { .. }));
+        if is_reset || self.reader.now().is_err() {
             return Ok(false);
         }
         let known = fragments(&self.reader, ids).await;

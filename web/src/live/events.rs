@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
-use super::feed::{Cursor, Step};
+use super::board::{Cursor, Step, Wants};
 use super::fragment::Fragment;
 use super::home::HomeReader;
 use super::{Reader, Received, stream_response};
@@ -113,6 +113,10 @@ impl Telling {
         let mut failures = 0;
         loop {
             news.borrow_and_update();
+            if self.reader.now().is_err() {
+                // Deleted: whoever comes back is told so.
+                return Ok(());
+            }
             match self.tell(failures >= MOST_FAILURES, &sender).await? {
                 Told::Everything => {
                     failures = 0;
@@ -129,7 +133,8 @@ impl Telling {
 
     /// Tells what is new. A message that cannot be read now is tried again, unless it failed too often: then it is left out.
     async fn tell(&mut self, leaves_out: bool, sender: &Channel) -> Result<Told, Gone> {
-        let plan = self.reader.plan(&self.cursor);
+        let wants = if self.parts == Parts::Message { Wants::Message } else { Wants::Page };
+        let plan = self.reader.plan(&self.cursor, wants);
         let has_ended = self.reader.has_ended();
         let mut out = Outgoing { sender, bytes: Vec::new() };
         for steps in plan.steps.chunks(AT_ONCE) {

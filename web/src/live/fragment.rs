@@ -21,13 +21,22 @@ const MESSAGE_LIMIT_BYTES: usize = 16 * 1024 * 1024;
 pub(crate) struct Fragment {
     /// The message itself.
     pub(crate) message: Arc<Message>,
-    /// A number for what it is made of, and one for what it says.
+    /// A number for what it is made of, and what it says.
     pub(crate) made_of: u64,
-    pub(crate) content: u64,
+    pub(crate) content: Content,
     /// `"html":"…"`, and what stands behind the last message: `"end":"…"`.
     html: Bytes,
     /// `"message":{…}`; `None` if it has files, whose addresses depend on who asks.
     json: Option<Bytes>,
+}
+
+/// What a message says, as numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Content {
+    /// The message itself.
+    pub(crate) message: u64,
+    /// The same with what a page shows of it and around it.
+    pub(crate) page: u64,
 }
 
 impl Fragment {
@@ -69,10 +78,9 @@ impl Fragment {
         }
         let has_files = message.parts.iter().any(|part| matches!(part, Part::File(_) | Part::ReasoningFile(_)));
         let json = message_json(&message);
-        let mut content = DefaultHasher::new();
-        (&json, text.as_bytes()).hash(&mut content);
+        let content = Content { message: hash_of(&json), page: hash_of(&(&json, text.as_bytes())) };
         let json = (!has_files).then_some(json);
-        Fragment { message: Arc::new(message), made_of: 0, content: content.finish(), html: text.into(), json }
+        Fragment { message: Arc::new(message), made_of: 0, content, html: text.into(), json }
     }
 
     /// How much memory it takes.
@@ -95,6 +103,13 @@ impl Fragment {
 
 /// A message with files may hold pictures.
 const MESSAGE_GUESS_BYTES: usize = 64 * 1024;
+
+/// A number for a value.
+pub(super) fn hash_of(value: &impl Hash) -> u64 {
+    let mut hash = DefaultHasher::new();
+    value.hash(&mut hash);
+    hash.finish()
+}
 
 fn message_json(message: &Message) -> Bytes {
     let mut text = b"\"message\":".to_vec();

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::feed::Cursor;
+use super::board::Cursor;
 use super::locked;
 use crate::catalogue::Entry;
 use crate::figures::Figures;

@@ -1,5 +1,6 @@
 //! Sessions while they are written: who follows a file, and how what changed reaches everybody who looks at it.
 
+mod board;
 pub(crate) mod chat;
 pub(crate) mod events;
 mod feed;
@@ -26,7 +27,8 @@ use crate::api::Problem;
 use crate::catalogue::Entry;
 use crate::pages::home::address;
 use crate::site::Site;
-use feed::{Cursor, Feed};
+use board::Cursor;
+use feed::Feed;
 use generations::{Generations, Key, key};
 use home::Home;
 

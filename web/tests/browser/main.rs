@@ -488,6 +488,18 @@ fn a_live_page_never_moves_under_its_reader_and_can_be_paused() {
 }
 
 #[test]
+fn a_live_page_says_that_its_session_was_deleted() {
+    let Some(browser) = Browser::start() else { return };
+    let (running, session, id) = recorded();
+    let mut tab = browser.tab();
+    running.enter(&mut tab);
+    running.go(&mut tab, &format!("/s/{id}"));
+    drop(session);
+    std::fs::remove_dir_all(running.served.folder.path().join(".local/share/scrollback/sessions").join(&id)).unwrap();
+    tab.wait_for("document.querySelector('.live:not([hidden]) [role=status]')?.textContent === 'Deleted'");
+}
+
+#[test]
 fn the_list_shows_what_is_running_while_it_is_open() {
     let Some(browser) = Browser::start() else { return };
     let (running, mut session, id) = recorded();

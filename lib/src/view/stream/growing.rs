@@ -2,6 +2,8 @@
 
 use std::fs::Metadata;
 
+use xxhash_rust::xxh3::Xxh3;
+
 use super::{Begin, Follower, Update};
 use crate::dialect::layout::Format;
 use crate::model::error::{Error, Result};
@@ -44,6 +46,18 @@ struct Open {
     /// The last bytes that were read.
     seam: Vec<u8>,
     stamp: Stamp,
+    /// Whether all of what was read was there at the time of the stamp: then another time with this length is another content.
+    is_settled: bool,
+}
+
+/// What reading on found.
+enum CaughtUp {
+    /// The file is what was read of it, and has perhaps grown.
+    Continued,
+    /// It was written, and did not grow.
+    Touched,
+    /// It is not what was read of it.
+    Changed(Change),
 }
 
 /// The state of a file, as far as it shows without reading.
@@ -165,7 +179,7 @@ impl Growing {
                 return Ok(Refreshed::Unchanged);
             }
             (Ok(stamp), Some(mut open)) => match open.catch_up(stamp, reading) {
-                Ok(None) => {
+                Ok(CaughtUp::Continued) => {
                     let is_anothers = self.guessed && self.guess_again().unwrap_or(false);
                     if !is_anothers && open.follower.has_its_calls(reading) {
                         self.open = Some(open);
@@ -174,7 +188,13 @@ impl Growing {
                     }
                     self.gone.then_some(Change::Appeared)
                 }
-                Ok(Some(change)) => {
+                Ok(CaughtUp::Touched) => {
+                    let before = open.follower.session.content();
+                    self.read_anew(Some(open.follower), stamp, reading)?;
+                    let is_other = self.open.as_ref().is_none_or(|open| open.follower.session.content() != before);
+                    is_other.then_some(Change::Rewritten).or(self.gone.then_some(Change::Appeared))
+                }
+                Ok(CaughtUp::Changed(change)) => {
                     // One that cannot be opened now fails to be read, too, and is looked at again.
                     drop(self.guess_again());
                     self.read_anew(Some(open.follower), stamp, reading)?;
@@ -258,7 +278,7 @@ impl Growing {
             (Err(error), Some(follower)) => {
                 // Nothing changes here; the next look tries again.
                 let stamp = Stamp { length: u64::MAX, ..stamp };
-                self.open = Some(Open { follower, grows: false, seam: Vec::new(), stamp });
+                self.open = Some(Open { follower, grows: false, seam: Vec::new(), stamp, is_settled: false });
                 return Err(error);
             }
             (Err(error), None) => return Err(error),
@@ -287,7 +307,8 @@ impl Tail {
 impl Open {
     fn new(follower: Follower, stamp: Stamp) -> Result<Open> {
         let grows = follower.session.appended_offset().is_some();
-        let mut open = Open { follower, grows, seam: Vec::new(), stamp };
+        let is_settled = follower.session.read_bytes() == stamp.length;
+        let mut open = Open { follower, grows, seam: Vec::new(), stamp, is_settled };
         open.remember_seam()?;
         Ok(open)
     }
@@ -312,16 +333,19 @@ impl Open {
     }
 
     /// Reads what was appended, or returns why the whole file must be read again.
-    fn catch_up(&mut self, stamp: Stamp, reading: &ReadOptions<'_>) -> Result<Option<Change>> {
+    fn catch_up(&mut self, stamp: Stamp, reading: &ReadOptions<'_>) -> Result<CaughtUp> {
         let taken = self.follower.session.read_bytes();
         if !self.grows {
-            return Ok(Some(Change::Rewritten));
+            return Ok(CaughtUp::Changed(Change::Rewritten));
         }
         if stamp.file != self.stamp.file {
-            return Ok(Some(Change::Replaced));
+            return Ok(CaughtUp::Changed(Change::Replaced));
         }
         if stamp.length < taken || !self.has_its_seam() {
-            return Ok(Some(Change::Rewritten));
+            return Ok(CaughtUp::Changed(Change::Rewritten));
+        }
+        if stamp.length == taken && self.is_settled {
+            return Ok(CaughtUp::Touched);
         }
         let mut tail = self.seam.clone();
         loop {
@@ -337,12 +361,13 @@ impl Open {
         }
         // It may have been cut and have grown again while it was read.
         if !self.is_seam(taken) {
-            return Ok(Some(Change::Rewritten));
+            return Ok(CaughtUp::Changed(Change::Rewritten));
         }
         // As it was seen before the bytes were read: what changes now is noticed at the next look.
-        self.stamp = Stamp { length: self.follower.session.read_bytes(), ..stamp };
+        let length = self.follower.session.read_bytes();
+        (self.is_settled, self.stamp) = (length == stamp.length, Stamp { length, ..stamp });
         self.seam = tail;
-        Ok(None)
+        Ok(CaughtUp::Continued)
     }
 
     /// Whether the last bytes that were read are still there: a file can be cut and grow again between two ticks of its clock.
@@ -358,6 +383,16 @@ impl Open {
 }
 
 impl Session {
+    /// A number for what its records are in its file.
+    fn content(&self) -> u64 {
+        let mut content = Xxh3::new();
+        for entry in &self.skeleton.entries {
+            content.update(&entry.hash.to_le_bytes());
+            content.update(&entry.place.offset.to_le_bytes());
+        }
+        content.digest()
+    }
+
     /// How much of its file was read, if that is one that is appended to.
     pub fn appended_offset(&self) -> Option<u64> {
         let on_disk = self.files.0.first().is_some_and(|file| matches!(file.contents, Contents::Disk(_)));
