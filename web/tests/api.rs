@@ -117,6 +117,8 @@ fn an_error_has_one_shape_and_the_right_status() {
         (Method::GET, "/api/v1/blobs/zz", vec![BEARER], 400, "usage"),
         (Method::GET, "/api/v2/sessions", vec![BEARER], 404, "not-found"),
         (Method::GET, "/api", vec![BEARER], 404, "not-found"),
+        (Method::GET, "/api/", vec![BEARER], 404, "not-found"),
+        (Method::GET, "/none.json", vec![BEARER], 404, "not-found"),
         (Method::DELETE, "/api/v1/sessions/sa", vec![BEARER], 405, "method-not-allowed"),
         (Method::POST, "/api/v1/sessions", vec![BEARER], 405, "method-not-allowed"),
         (Method::POST, "/api/chat", vec![BEARER], 405, "method-not-allowed"),
@@ -189,9 +191,13 @@ fn a_file_of_a_message_has_an_address_on_the_origin_that_was_asked() {
 fn a_tag_says_whether_something_changed() {
     let served = served();
     let log = served.folder.path().join(".sage/sessions/sa/messages.jsonl");
-    for path in
-        ["/api/v1/sessions/sa", "/api/v1/sessions/sa/messages", "/api/v1/sessions/sa/tree", "/api/chat/sa/messages"]
-    {
+    for path in [
+        "/api/v1/sessions/sa",
+        "/api/v1/sessions/sa/messages",
+        "/api/v1/sessions/sa/tree",
+        "/api/chat/sa/messages",
+        "/s/sa.json",
+    ] {
         let tag = served.page(path).headers["etag"].to_str().unwrap().to_owned();
         let again = served.ask(Method::GET, path, &[BEARER, ("if-none-match", &tag)]);
         assert_eq!((again.status.as_u16(), again.body.as_str()), (304, ""), "{path}");

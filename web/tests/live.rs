@@ -372,6 +372,24 @@ fn readers_who_take_nothing_or_come_back_all_the_time_disturb_nobody() {
 }
 
 #[test]
+fn an_id_that_nobody_gave_means_that_everything_is_new() {
+    let running = Running::of(Served::of(&[("walk", talk("hello", "world"))]));
+    for id in ["x", "5", ":5", "0:0", "\u{fffd}", "1:-1", "1:99999999999999999999"] {
+        let mut stream =
+            asked(&running, "/api/v1/sessions/walk/events?parts=message", &format!("Last-Event-ID: {id}\r\n"));
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut text = Vec::new();
+        let mut piece = [0; 4096];
+        while !text.windows(7).any(|window| window == b"\"world\"") {
+            let read = stream.read(&mut piece).unwrap_or_else(|_| panic!("{id:?}: {}", String::from_utf8_lossy(&text)));
+            assert!(read > 0, "{id:?}");
+            text.extend_from_slice(&piece[..read]);
+        }
+        assert!(text.windows(12).any(|window| window == b"event: reset"), "{id:?}");
+    }
+}
+
+#[test]
 fn a_session_that_does_not_exist_or_is_gone_is_an_error_and_not_a_stream() {
     let running = Running::of(Served::of(&[("sa", talk("hello", "world")), ("sb", talk("gone", "soon"))]));
     assert_eq!(answer(&running, "/api/v1/sessions/none/events").0, 404);
@@ -401,6 +419,51 @@ fn a_line_that_is_written_over_comes_and_a_session_that_is_deleted_ends_the_stre
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.read_to_end(&mut Vec::new()).unwrap();
     assert_eq!(answer(&running, "/api/v1/sessions/walk/events").0, 410);
+}
+
+#[test]
+fn an_answer_of_ours_ends_however_its_recorder_ends_it() {
+    let pieces: [(&str, Value, Option<Value>); 4] = [
+        ("finished without tokens", json!({"content": ""}), None),
+        ("only thought", json!({"content": [{"type": "reasoning", "text": "hm"}]}), Some(json!({"content": ""}))),
+        ("cut off", json!({"content": ""}), None),
+        ("failed", json!({"content": "and "}), None),
+    ];
+    for (what, message, more) in pieces {
+        let running = Running::of(Served::of(&[("chat", talk("hello", "world"))]));
+        let path = running.served.folder.path().join(".sage/sessions/chat/messages.jsonl");
+        let mut log = Log { path, lines: talk("hello", "world"), half: None, number: 0, pieces: 0 };
+        let prompt = log.new_line("user", log.last());
+        log.add(prompt);
+        let mut piece = log.new_line("assistant", log.last());
+        if what == "only thought" {
+            piece["message"]["content"] = json!([{"type": "reasoning", "text": "well"}]);
+        }
+        piece["fragment"] = json!({"seq": 0, "part": 0});
+        log.add(piece.clone());
+        let mut stream = asked(&running, "/api/chat/chat/stream", "");
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut begun = [0; 4096];
+        assert!(stream.read(&mut begun).unwrap() > 0 && begun.starts_with(b"HTTP/1.0 200"), "{what}");
+        for (seq, message) in std::iter::once(message).chain(more).enumerate() {
+            piece["fragment"]["seq"] = (seq + 1).into();
+            for (name, value) in message.as_object().unwrap() {
+                piece["message"][name] = value.clone();
+            }
+            if what == "cut off" {
+                piece["metadata"] = json!({"interrupted": true});
+            }
+            log.add(piece.clone());
+        }
+        if what == "failed" {
+            let error = record("error", "e1", log.last().as_deref(), json!({"role": "error", "content": "overloaded"}));
+            log.add(error);
+        }
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap_or_else(|error| panic!("{what}: {error}: {rest}"));
+        assert!(rest.ends_with("data: [DONE]\n\n"), "{what}: {rest}");
+        assert_eq!(answer(&running, "/api/chat/chat/stream").0, 204, "{what}");
+    }
 }
 
 #[test]

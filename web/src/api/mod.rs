@@ -245,6 +245,12 @@ impl Ask {
         self.headers.get(name)?.to_str().ok()
     }
 
+    /// The id of the event that a reader has seen last. One that is no text is unknown, as every other one that we never gave.
+    pub(crate) fn last_event_id(&self) -> Option<&str> {
+        let sent = self.headers.get("last-event-id").map(|id| id.to_str().unwrap_or("?"));
+        sent.filter(|id| !id.is_empty()).or(self.params.get("after"))
+    }
+
     /// The session that the address names.
     pub(crate) fn entry(&self) -> Result<Entry, Problem> {
         entry(&self.site, self.name())
@@ -446,10 +452,7 @@ pub(crate) fn find(method: &Method, path: &str) -> Result<(&'static Route, Vec<S
         // The one address that is only there to say no.
         true if path == "/api/chat" => Err(refusal()),
         true => Err(Problem::method(format!("{path} cannot be asked with {method}"))),
-        false => {
-            Err(Problem::not_found(format!("nothing is at {path}"))
-                .hint("GET /api/v1/openapi.json lists every address"))
-        }
+        false => Err(Problem::nothing_at(path)),
     }
 }
 

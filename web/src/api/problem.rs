@@ -47,6 +47,11 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, "not-found", message)
     }
 
+    /// There is no such address.
+    pub(crate) fn nothing_at(path: &str) -> Problem {
+        Problem::not_found(format!("nothing is at {path}")).hint("GET /api/v1/openapi.json lists every address")
+    }
+
     /// It must not be seen.
     pub(crate) fn forbidden(message: impl Into<String>) -> Problem {
         Problem::new(StatusCode::FORBIDDEN, "forbidden", message)

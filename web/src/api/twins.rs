@@ -6,7 +6,7 @@ use scrollback::session::Branch;
 use scrollback::view::{Conversation, listing};
 
 use super::messages::FileAddresses;
-use super::{Ask, Problem, files, json_response, search, sessions, stats, tree};
+use super::{Ask, Problem, files, json_response, search, sessions, stats, tag_of, tree};
 use crate::pages::{replay, session};
 
 /// Which page.
@@ -44,6 +44,10 @@ enum Pick {
 /// A page of a session, as `show --json` has it.
 fn conversation(ask: &Ask, pick: Pick) -> Result<Response, Problem> {
     let entry = ask.entry()?;
+    let tag = tag_of(&entry.source);
+    if let Some(unchanged) = tag.as_deref().and_then(|tag| ask.unchanged(tag)) {
+        return Ok(unchanged);
+    }
     let mut session = ask.site.open(&entry.source)?;
     if let Some(summary) = listing::summary_elsewhere(&session) {
         session.title_from_summary(summary);
@@ -65,5 +69,5 @@ fn conversation(ask: &Ask, pick: Pick) -> Result<Response, Problem> {
     let mut text = Vec::new();
     let page = session.page(&branch, head, messages?, is_whole)?;
     scrollback::model::json::write(&mut text, &page).map_err(|_| Problem::internal())?;
-    Ok(json_response(text.into(), None))
+    Ok(json_response(text.into(), tag.as_deref()))
 }

@@ -62,18 +62,13 @@ async fn follow(ask: &Ask) -> Result<(Telling, Channel, mpsc::Receiver<io::Resul
     };
     let reader = ask.live.follow(&entry)?;
     let now = first_look(&reader).await?;
-    let cursor = match last_seen(ask) {
+    let cursor = match ask.last_event_id() {
         // What cannot be understood has seen nothing of this session.
         Some(seen) => Cursor::parse(seen).unwrap_or(Cursor { generation: String::new(), offset: 0 }),
         None => now,
     };
     let (sender, receiver) = mpsc::channel(1);
     Ok((Telling { reader, cursor, parts, addresses: FileAddresses::of(&ask.origin, &entry) }, sender, receiver))
-}
-
-/// The id of the event that a reader has seen last.
-fn last_seen(ask: &Ask) -> Option<&str> {
-    ask.header("last-event-id").filter(|id| !id.is_empty()).or(ask.params.get("after"))
 }
 
 /// Waits until a session was looked at.
@@ -274,7 +269,7 @@ pub(super) async fn fragments(reader: &Reader, ids: Vec<String>) -> HashMap<Stri
 
 /// Follows the list of sessions.
 pub(crate) async fn of_home(ask: Ask) -> Response {
-    let reader = HomeReader::new(&ask.live.home, last_seen(&ask));
+    let reader = HomeReader::new(&ask.live.home, ask.last_event_id());
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move { drop(tell_home(reader, sender).await) });
     stream_response(Body::from_stream(Received(receiver)))

@@ -228,6 +228,9 @@ async fn replay_page(State(shared): State<Shared>, Path(id): Path<String>, uri: 
 }
 
 async fn no_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Response {
+    if api::is_for_programs(uri.path()) {
+        return Problem::nothing_at(uri.path()).into_response();
+    }
     make(shared, uri, headers, |_, _| error::no_page()).await
 }
 

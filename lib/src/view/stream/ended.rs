@@ -1,6 +1,6 @@
 //! Whether an agent has said that its answer is finished. Most agents write no such mark: then only time tells.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::model::record::Kind;
 use crate::session::{Branch, RecordRef, Session, State};
@@ -10,12 +10,18 @@ const RECORDS_SEARCHED: usize = 32;
 
 /// Whether the last answer of a branch has its agent's own mark of an end.
 pub fn has_ended(session: &Session, branch: &Branch<'_>) -> bool {
-    let spoke = |record: &&RecordRef<'_>| matches!(record.kind(), Kind::Assistant | Kind::User | Kind::ToolResult);
+    let is_ours = session.dialect().name() == "native";
+    // Other agents try again after an error.
+    let spoke = |record: &&RecordRef<'_>| {
+        matches!(record.kind(), Kind::Assistant | Kind::User | Kind::ToolResult) || (is_ours && record.is_failure())
+    };
     let Some(last) = branch.records.iter().rev().find(spoke) else { return false };
     match last.kind() {
         Kind::Assistant => is_marked(session, branch, *last),
         // Our own recorder notes that a turn ends with results; its state is clean only then.
-        Kind::ToolResult => session.dialect().name() == "native" && session.state(branch) == State::Clean,
+        Kind::ToolResult => is_ours && session.state(branch) == State::Clean,
+        // What went wrong.
+        Kind::System => true,
         _ => false,
     }
 }
@@ -35,12 +41,16 @@ fn is_marked(session: &Session, branch: &Branch<'_>, last: RecordRef<'_>) -> boo
                 matches!(kind, Some("task_complete" | "turn_aborted"))
             })
         }
-        // Our own recorder writes pieces while an answer comes, the last one with its tokens or without text; a whole line is whole.
+        // Our own recorder writes pieces while an answer comes, the last one with its tokens or without text, and says of one that was cut
+        // off that it was; a whole line is whole. An answer with calls goes on after their results.
         "native" => {
-            let is_piece = |line: &Value| line.get("fragment").is_some();
-            let is_empty = |line: &Value| line.pointer("/message/content") == Some(&"".into());
-            let is_last = |line: &Value| !is_piece(line) || !line["usage"].is_null() || is_empty(line);
-            session.state(branch) == State::Clean && lines(last).last().is_some_and(is_last)
+            let lines = lines(last);
+            let Some(end) = lines.last() else { return false };
+            let is_piece = end.get("fragment").is_some();
+            let is_last = !is_piece || !end["usage"].is_null() || end.pointer("/message/content") == Some(&"".into());
+            let is_call = |line: &Value| line.pointer("/message/toolCalls").is_some_and(|calls| *calls != json!([]));
+            let goes_on = || lines.iter().any(is_call) && session.state(branch) != State::Clean;
+            end["metadata"]["interrupted"] == true || (is_last && !goes_on())
         }
         _ => false,
     }

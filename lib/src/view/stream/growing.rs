@@ -46,15 +46,13 @@ struct Open {
     /// The last bytes that were read.
     seam: Vec<u8>,
     stamp: Stamp,
-    /// Whether all of what was read was there at the time of the stamp: then another time with this length is another content.
-    is_settled: bool,
 }
 
 /// What reading on found.
 enum CaughtUp {
     /// The file is what was read of it, and has perhaps grown.
     Continued,
-    /// It was written, and did not grow.
+    /// It was written and is no longer than what was read of it, or was written while it was read.
     Touched,
     /// It is not what was read of it.
     Changed(Change),
@@ -278,7 +276,7 @@ impl Growing {
             (Err(error), Some(follower)) => {
                 // Nothing changes here; the next look tries again.
                 let stamp = Stamp { length: u64::MAX, ..stamp };
-                self.open = Some(Open { follower, grows: false, seam: Vec::new(), stamp, is_settled: false });
+                self.open = Some(Open { follower, grows: false, seam: Vec::new(), stamp });
                 return Err(error);
             }
             (Err(error), None) => return Err(error),
@@ -307,8 +305,7 @@ impl Tail {
 impl Open {
     fn new(follower: Follower, stamp: Stamp) -> Result<Open> {
         let grows = follower.session.appended_offset().is_some();
-        let is_settled = follower.session.read_bytes() == stamp.length;
-        let mut open = Open { follower, grows, seam: Vec::new(), stamp, is_settled };
+        let mut open = Open { follower, grows, seam: Vec::new(), stamp };
         open.remember_seam()?;
         Ok(open)
     }
@@ -344,7 +341,7 @@ impl Open {
         if stamp.length < taken || !self.has_its_seam() {
             return Ok(CaughtUp::Changed(Change::Rewritten));
         }
-        if stamp.length == taken && self.is_settled {
+        if stamp.length == taken {
             return Ok(CaughtUp::Touched);
         }
         let mut tail = self.seam.clone();
@@ -363,10 +360,8 @@ impl Open {
         if !self.is_seam(taken) {
             return Ok(CaughtUp::Changed(Change::Rewritten));
         }
-        // As it was seen before the bytes were read: what changes now is noticed at the next look.
-        let length = self.follower.session.read_bytes();
-        (self.is_settled, self.stamp) = (length == stamp.length, Stamp { length, ..stamp });
-        self.seam = tail;
+        // As it was seen before the bytes were read: if it grew meanwhile, the next look compares what was read, which may be torn.
+        (self.stamp, self.seam) = (stamp, tail);
         Ok(CaughtUp::Continued)
     }
 
