@@ -115,7 +115,7 @@ impl Shelf {
 
     /// Finds a session by its id, a beginning of it, or either with its dialect before it.
     pub fn find(&self, name: &str) -> Found<'_> {
-        let (dialect, id) = match name.split_once(':') {
+        let (dialect, id) = match name.split_once(':').filter(|_| !self.by_id.contains_key(name)) {
             Some((dialect, id)) => match scrollback::dialect::named(dialect) {
                 Some(dialect) => (Some(dialect.name()), id),
                 None => (None, name),

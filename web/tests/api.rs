@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::{Method, Request};
+use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use scrollback_web::server::Guard;
 use serde_json::{Value, json};
 use support::{Answer, PORT, Served, record, talk, write_session};
@@ -184,6 +185,16 @@ fn a_file_of_a_message_has_an_address_on_the_origin_that_was_asked() {
         assert_eq!(url, format!("http://localhost:{PORT}/s/file/file/u1/1"), "{path}");
         let picture = served.page(url.strip_prefix(&format!("http://localhost:{PORT}")).unwrap());
         assert_eq!((picture.status.as_u16(), &picture.headers["content-type"]), (200, &"image/png".parse().unwrap()));
+    }
+}
+
+#[test]
+fn a_session_is_found_by_its_id_whatever_that_looks_like() {
+    let ids = ["a b", "a%2Fb", "..%2f", "x.json", "?#&", "\u{202e}", "codex:zz", "native:codex:zz"];
+    let served = Served::of(&ids.map(|id| (id, talk("hello", "world"))));
+    for id in ids {
+        let path = format!("/api/v1/sessions/{}", percent_encode(id.as_bytes(), NON_ALPHANUMERIC));
+        assert_eq!(served.json(&path)["id"], id);
     }
 }
 

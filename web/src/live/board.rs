@@ -94,6 +94,15 @@ impl Cursor {
     pub(crate) fn text(&self) -> String {
         format!("{}:{}", self.generation, self.offset)
     }
+
+    /// Where a reader is that was here and has taken a message; `None`: still here. Between two offsets it is nowhere in its file.
+    pub(crate) fn after(&self, reached: Reached, generation: &str) -> Option<Cursor> {
+        match reached {
+            Reached::Nothing => None,
+            Reached::Offset(offset) => Some(Cursor { generation: generation.to_owned(), offset }),
+            Reached::Between => Some(Cursor { generation: format!("{generation}-between"), offset: self.offset }),
+        }
+    }
 }
 
 /// Something that a reader is told next.
@@ -103,15 +112,26 @@ pub(crate) enum Step {
     Reset { reason: &'static str, is_last: bool },
     /// These are gone.
     Removed(Vec<String>),
-    /// A message, and the one that it stands behind. `offset` is where the reader is then; without it, where it was.
+    /// A message, and the one that it stands behind.
     Message {
         id: String,
         after: Option<String>,
-        offset: Option<u64>,
+        reached: Reached,
         /// What it is now: rendered, if somebody has needed it, and made of this.
         fragment: Option<Arc<Fragment>>,
         made_of: u64,
     },
+}
+
+/// Where a reader is when it has taken a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reached {
+    /// Where it was.
+    Nothing,
+    /// It has seen everything up to this offset, and nothing else.
+    Offset(u64),
+    /// It has seen something from behind what it has not: if it is cut off here, it begins anew.
+    Between,
 }
 
 /// What a reader missed, and where it is when it has seen all of it.
@@ -226,21 +246,25 @@ impl Board {
                 continue;
             }
             let said = |content: Option<Content>| content.map(|content| content.message);
-            let says_the_same = is_made_of_the_same || (item.content.is_some() && said(item.content) == said(content));
+            let differs = match item.content.is_some() && said(item.content) == said(content) {
+                _ if is_made_of_the_same => Differs::Around,
+                true => Differs::MadeOf,
+                false => Differs::Message,
+            };
             let mark = self.mark(now, offset);
-            self.leave(&item, mark, says_the_same);
-            states.extend(states_of(&now.id, now.made_of, content, says_the_same));
-            let said = if says_the_same { item.said } else { mark };
+            self.leave(&item, mark, differs);
+            states.extend(states_of(&now.id, now.made_of, content, differs));
+            let said = if differs == Differs::Message { mark } else { item.said };
             items.push(Item { said, born: item.born, content, ..now.item(mark) });
             changed.push(at);
         }
         let gone: Vec<Item> = before.collect();
-        gone.iter().for_each(|item| self.leave(item, offset, false));
+        gone.iter().for_each(|item| self.leave(item, offset, Differs::Message));
         let has_new = rest.peek().is_some();
         let first_new = items.len();
         for (at, now) in rest {
             let content = read.get(now.id.as_str()).copied();
-            states.extend(states_of(&now.id, now.made_of, content, false));
+            states.extend(states_of(&now.id, now.made_of, content, Differs::Message));
             items.push(Item { content, ..now.item(self.mark(now, offset)) });
             changed.push(at);
         }
@@ -283,8 +307,8 @@ impl Board {
     }
 
     /// Notes what a message is no more.
-    fn leave(&mut self, item: &Item, since: u64, says_the_same: bool) {
-        let states = states_of(&item.id, item.made_of, item.content, says_the_same);
+    fn leave(&mut self, item: &Item, since: u64, differs: Differs) {
+        let states = states_of(&item.id, item.made_of, item.content, differs);
         self.past.extend(states.map(|state| (state, since)));
     }
 
@@ -304,7 +328,8 @@ impl Board {
             let from = self.items.len().saturating_sub(RESET_MESSAGES);
             let mut steps = vec![Step::Reset { reason, is_last: self.items.is_empty() }];
             let last = self.items.len().saturating_sub(1);
-            steps.extend((from..self.items.len()).map(|at| self.step(at, (at == last).then_some(self.offset))));
+            let reached = |at: usize| if at == last { Reached::Offset(self.offset) } else { Reached::Nothing };
+            steps.extend((from..self.items.len()).map(|at| self.step(at, reached(at))));
             return Plan { steps, end, is_all: true };
         }
         let mut steps = Vec::new();
@@ -327,13 +352,16 @@ impl Board {
             least = least.min(self.items[*at].mark);
         }
         offsets.reverse();
-        let mut reached = cursor.offset;
+        let (mut reached, mut sent) = (cursor.offset, 0);
         for (at, later) in missed.iter().zip(offsets) {
-            reached = reached.max(self.items[*at].mark).min(later.saturating_sub(1));
+            let mark = self.items[*at].mark;
+            sent = mark.max(sent);
+            reached = reached.max(mark).min(later.saturating_sub(1));
             let is_last = later == u64::MAX;
             let offset = if is_last { self.offset } else { reached };
-            steps.push(self.step(*at, (offset > cursor.offset).then_some(offset)));
-            if steps.len() >= PLANNED && offset > cursor.offset && !is_last {
+            let is_there = offset >= sent;
+            steps.push(self.step(*at, if is_there { Reached::Offset(offset) } else { Reached::Between }));
+            if steps.len() >= PLANNED && is_there && !is_last {
                 // The rest is planned when these were taken.
                 return Plan { steps, end: Cursor { offset, ..end }, is_all: false };
             }
@@ -377,10 +405,10 @@ impl Board {
         missed.into_iter().map(|(_, at)| at).collect()
     }
 
-    fn step(&self, at: usize, offset: Option<u64>) -> Step {
+    fn step(&self, at: usize, reached: Reached) -> Step {
         let after = at.checked_sub(1).map(|before| self.items[before].id.clone());
         let Item { id, made_of, fragment, .. } = &self.items[at];
-        Step::Message { id: id.clone(), after, offset, fragment: fragment.clone(), made_of: *made_of }
+        Step::Message { id: id.clone(), after, reached, fragment: fragment.clone(), made_of: *made_of }
     }
 
     /// Whether the branch of then is part of that at the first look: the last record before an offset was its head.
@@ -414,11 +442,24 @@ impl Board {
     }
 }
 
+/// How a message differs from what it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Differs {
+    /// Something else stands around it on the page.
+    Around,
+    /// It is made of something else, and says the same.
+    MadeOf,
+    /// It says something else, or was not there.
+    Message,
+}
+
 /// Numbers for a message as it is: any of them that comes again means the same message.
-fn states_of(id: &str, made_of: u64, content: Option<Content>, says_the_same: bool) -> impl Iterator<Item = u64> + '_ {
-    let message = content.filter(|_| !says_the_same).map(|content| content.message);
-    let numbers = [Some(made_of), content.map(|content| content.page), message];
-    numbers.into_iter().flatten().map(move |number| hash_of(&(id, number)))
+fn states_of(id: &str, made_of: u64, content: Option<Content>, differs: Differs) -> impl Iterator<Item = u64> + '_ {
+    let made_of = (differs != Differs::Around).then_some(made_of);
+    let message = content.filter(|_| differs == Differs::Message).map(|content| content.message);
+    let numbers = [made_of, content.map(|content| content.page), message];
+    let named = numbers.into_iter().enumerate().filter_map(|(which, number)| Some((which, number?)));
+    named.map(move |(which, number)| hash_of(&(id, which, number)))
 }
 
 #[cfg(test)]
@@ -439,7 +480,9 @@ mod tests {
         let shown = |step: &Step| match step {
             Step::Reset { reason, .. } => format!("reset {reason}"),
             Step::Removed(ids) => format!("removed {}", ids.join(" ")),
-            Step::Message { id, offset, .. } => format!("{id}@{}", offset.map(|at| at.to_string()).unwrap_or_default()),
+            Step::Message { id, reached: Reached::Offset(offset), .. } => format!("{id}@{offset}"),
+            Step::Message { id, reached: Reached::Between, .. } => format!("{id}@-"),
+            Step::Message { id, reached: Reached::Nothing, .. } => format!("{id}@"),
         };
         plan.steps.iter().map(shown).collect()
     }
@@ -467,7 +510,11 @@ mod tests {
         assert_eq!(told(&board, 50), ["u3@60", "a1@80"]);
         assert_eq!(told(&board, 60), ["a1@80"]);
         assert_eq!(told(&board, 39), ["u2@40", "u3@60", "a1@80"]);
-        assert_eq!(told(&board, 20), ["a1@39", "u2@40", "u3@80"]);
+        assert_eq!(
+            told(&board, 20),
+            ["a1@-", "u2@-", "u3@80"],
+            "the answer comes first, and is newer than what follows"
+        );
     }
 
     #[test]

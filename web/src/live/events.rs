@@ -152,8 +152,10 @@ impl Telling {
                     }
                 }
                 self.step(step, &fragments, has_ended, &plan.end, &mut out).await?;
-                if let Step::Message { offset: Some(offset), .. } = step {
-                    self.cursor = Cursor { generation: plan.end.generation.clone(), offset: *offset };
+                if let Step::Message { reached, .. } = step
+                    && let Some(cursor) = self.cursor.after(*reached, &plan.end.generation)
+                {
+                    self.cursor = cursor;
                 }
             }
         }
@@ -198,10 +200,11 @@ impl Telling {
                 let anchors: Vec<String> = ids.iter().map(|id| anchor(id)).collect();
                 out.push(event("removed", None, &json!({ "ids": ids, "anchors": anchors }))).await
             }
-            Step::Message { id, after, offset, .. } => {
+            Step::Message { id, after, reached, .. } => {
                 // One that cannot be read is left out.
                 let Some((fragment, _)) = fragments.get(id) else { return Ok(()) };
-                let mark = offset.map(|offset| format!("id: {}:{offset}\n", end.generation)).unwrap_or_default();
+                let cursor = self.cursor.after(*reached, &end.generation);
+                let mark = cursor.map(|cursor| format!("id: {}\n", cursor.text())).unwrap_or_default();
                 let mut head = format!("event: message\n{mark}");
                 let after = after.as_deref();
                 head += &format!("data: {{\"id\":{},\"after\":{},", Value::from(id.as_str()), Value::from(after));
