@@ -323,3 +323,16 @@ fn losses_are_counted_under_names_that_the_page_explains() {
         }
     }
 }
+
+#[test]
+fn what_a_compaction_cost_is_not_the_cost_of_an_answer() {
+    let folder = folder();
+    let source = open(named("codex"), &corpus().join("codex/compaction-own-turn/rollout.jsonl"));
+    assert_eq!(tokens(&source)[0], 190_150);
+    for to in ["native", "claude-code", "qwen-code"] {
+        let there = convert(&source, named(to), &folder.path().join(to)).unwrap();
+        assert_eq!(tokens(&open(named(to), &there.path))[0], 150, "{to}");
+        let usage: Vec<_> = there.losses.iter().filter(|row| row.what == Lost::Usage).collect();
+        assert!(matches!(usage[..], [LossRow { kind: LossKind::Dropped, count: 1, .. }]), "{to}: {usage:?}");
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use scrollback::dialect::Dialect;
-use scrollback::model::{Error, Kind, LossKind, Lost, Part};
+use scrollback::model::{Error, Kind, LossKind, Lost, Part, Usage};
 use scrollback::session::{RecordRef, Session};
 use scrollback::transfer::convert::Converted;
 use serde_json::Value;
@@ -137,7 +137,18 @@ fn stays(source: &Session, converted: &Session, there: &Converted) -> Result<(),
         true => (source.usage(), converted.usage()),
         false => (source.usage_of(&source.branch(head)), converted.usage_of(&converted.branch(now))),
     };
-    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let (mut before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    // What a compaction cost is no answer's, and is reported.
+    let compactions: Vec<_> = source.records().filter(|record| record.kind() == Kind::Compaction).collect();
+    let spent = Usage::sum(source.usage_by_record(&compactions).into_values());
+    if let Some(spent) = spent.filter(|_| is_reported("usage")) {
+        let less = |all: &mut Option<u64>, spent: Option<u64>| *all = all.map(|all| all - spent.unwrap_or_default());
+        less(&mut before.input, spent.input);
+        less(&mut before.output, spent.output);
+        less(&mut before.cache_read, spent.cache_read);
+        less(&mut before.cache_write, spent.cache_write);
+        less(&mut before.reasoning, spent.reasoning);
+    }
     for (what, before, after) in [
         ("usage", before.input, after.input),
         ("usage", before.output, after.output),

@@ -94,6 +94,22 @@ fn prompts_that_a_summary_leaves_go_along() {
     }
 }
 
+/// In the copy that `/branch` makes, what a compaction kept follows the summary: it goes along once.
+#[test]
+fn what_a_compaction_kept_goes_along_once() {
+    let path = support::corpus().join("claude-code/compaction-copied-by-a-branch/session.jsonl");
+    let all = std::fs::read_to_string(path).unwrap();
+    let lines: Vec<&str> = all.lines().take(6).collect();
+    let folder = folder();
+    let source = session("claude-code", folder.path(), &lines);
+    let before = items(&source);
+    assert_eq!(before, ["user: They counted on.", "assistant: Four.", "user: Five?", "assistant: Six."]);
+    for to in TARGETS.into_iter().filter(|to| *to != "claude-code") {
+        let there = convert(&source, named(to), &folder.path().join(format!("{to}.jsonl"))).unwrap();
+        assert_eq!(items(&read(named(to), &there.path)), before, "{to}");
+    }
+}
+
 /// What the agent says about its own failure is shown to people, and no model says it.
 #[test]
 fn a_failure_of_the_agent_is_no_answer() {

@@ -85,22 +85,25 @@ pub(super) fn joined(group: &[RecordRef<'_>]) -> Result<Body> {
     Ok(whole.map_or(Body::Other(serde_json::Value::Null), Body::Assistant))
 }
 
-/// The usage of answers, by their first records. What is recorded later counts for the answer before it.
+/// The usage of answers, by their first records, and the compactions with a usage of their own. What is recorded later counts for
+/// the answer before it, but not what a compaction cost: that turn did not need it, and other formats have no place for it.
 pub(super) fn costs_of<'s>(
     records: &[RecordRef<'s>],
     first_of: &HashMap<usize, RecordRef<'s>>,
-) -> HashMap<usize, Usage> {
+) -> (HashMap<usize, Usage>, Vec<RecordRef<'s>>) {
     let mut known = records.first().map(|record| record.session.usage_by_record(records)).unwrap_or_default();
     let mut costs: HashMap<usize, Usage> = HashMap::new();
-    let mut answer = None;
+    let (mut answer, mut compactions) = (None, Vec::new());
     for record in records {
-        // What a compaction cost has no place of its own: it goes to the answer before.
-        if record.kind() == Kind::Assistant && !record.is_side() {
+        if record.kind() == Kind::Compaction {
+            answer = None;
+            compactions.extend(known.contains_key(&record.order()).then_some(*record));
+        } else if record.kind() == Kind::Assistant && !record.is_side() {
             answer = first_of.get(&record.order()).map(|first| first.order());
         }
         if let (Some(answer), Some(cost)) = (answer, known.remove(&record.order())) {
             costs.entry(answer).or_default().add(cost);
         }
     }
-    costs
+    (costs, compactions)
 }

@@ -22,7 +22,7 @@ use super::replay::Replayed;
 use super::{LossRow, merge};
 use crate::model::error::Result;
 use crate::model::loss::{LossKind, Lost};
-use crate::model::record::Usage;
+use crate::model::record::{Kind, Usage};
 use crate::session::{Branch, RecordRef};
 use facts::{Fact, Message, Side, Text};
 
@@ -80,9 +80,9 @@ pub(super) fn changed(was: bool, is: bool) -> LossKind {
 /// Numbers of tokens by their names in a report; unknown is zero.
 type Tokens = [(Lost, [u64; 2]); 3];
 
-/// The tokens of some records of a branch.
+/// The tokens of some records of a branch. What a compaction cost is reported where it is left out.
 fn usage(mut branch: Branch<'_>, is_counted: impl Fn(&RecordRef<'_>) -> bool) -> Tokens {
-    branch.records.retain(is_counted);
+    branch.records.retain(|record| is_counted(record) && record.kind() != Kind::Compaction);
     let usage = branch.records.first().and_then(|first| first.session.usage_of(&branch));
     let Usage { input, output, cache_read, cache_write, reasoning, .. } = usage.unwrap_or_default();
     [

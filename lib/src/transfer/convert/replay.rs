@@ -152,7 +152,9 @@ impl<'s> Replay<'s> {
         }
         let group = |first: &RecordRef<'s>| answers.get(&first.order()).cloned().unwrap_or_else(|| vec![*first]);
         records.iter().for_each(|record| self.pairing.expect(*record));
-        self.costs = costs_of(records, &first_of);
+        let (costs, compactions) = costs_of(records, &first_of);
+        self.costs = costs;
+        compactions.into_iter().for_each(|compaction| self.lose(compaction, LossKind::Dropped, Lost::Usage));
         self.sent = Sent::of(records)?;
         let mut is_replayed: HashSet<usize> = HashSet::new();
         for record in records {

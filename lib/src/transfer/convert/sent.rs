@@ -5,7 +5,7 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::model::error::Result;
 use crate::model::message::{Part, ToolState};
-use crate::model::record::{Body, Compaction, Content, Display, Kind, Outcome};
+use crate::model::record::{Body, Compaction, Content, Display, Kind, Outcome, RecordId};
 use crate::session::RecordRef;
 use crate::view::history::{History, NO_RESULT, Turn, TurnItem, TurnOrigin};
 
@@ -100,14 +100,22 @@ impl<'s> Sent<'s> {
 
 /// A compaction with all that the model sees instead, where it only names the records that it keeps, or is the summary of a cut
 /// that other records come after.
-fn written_out(compaction: Compaction, group: &[RecordRef<'_>]) -> Result<Compaction> {
+fn written_out(mut compaction: Compaction, group: &[RecordRef<'_>]) -> Result<Compaction> {
+    let Some(last) = group.last() else { return Ok(compaction) };
+    let mut below = Below::new(*last);
+    // A copy that a fork makes may have what was kept after the summary: there it is written as itself.
+    let named = |id: &RecordId| last.session.record(id);
+    compaction.preserved.retain(|id| named(id).is_none_or(|record| !below.has(record)));
     let has_text = compaction.summary.as_ref().is_some_and(|summary| !summary.trim().is_empty());
     let is_whole = compaction.replacement.as_ref().is_some_and(|bodies| !bodies.is_empty());
     let keeps_more = !compaction.cuts || !compaction.preserved.is_empty() || compaction.keeps_prompts;
     let is_sent = has_text || (compaction.cuts && compaction.keeps_prompts);
-    let (Some(last), true) = (group.last(), keeps_more && is_sent && !is_whole) else { return Ok(compaction) };
+    if !keeps_more || !is_sent || is_whole {
+        return Ok(compaction);
+    }
     let history = History::of(last.session, *last)?;
-    let replacement = history.turns.into_iter().filter_map(into_body).collect();
+    let turns = history.turns.into_iter().filter(|turn| !turn.records.iter().any(|record| below.has(*record)));
+    let replacement = turns.filter_map(into_body).collect();
     let Compaction { summary, trigger, messages, tokens_before, tokens_after, .. } = compaction;
     let replacement = Some(replacement);
     let cuts = true;
@@ -121,6 +129,37 @@ fn written_out(compaction: Compaction, group: &[RecordRef<'_>]) -> Result<Compac
         cuts,
         ..Compaction::default()
     })
+}
+
+/// The records that follow one.
+struct Below {
+    top: usize,
+    /// Whether each record that was looked at is one of them, by its order.
+    known: HashMap<usize, bool>,
+}
+
+impl Below {
+    fn new(top: RecordRef<'_>) -> Below {
+        Below { top: top.order(), known: HashMap::new() }
+    }
+
+    fn has(&mut self, record: RecordRef<'_>) -> bool {
+        let (mut path, mut is_below) = (Vec::new(), false);
+        // Each record is passed once, however many are asked for.
+        for above in std::iter::successors(Some(record), |record| record.parent()) {
+            if let Some(known) = self.known.get(&above.order()) {
+                is_below = *known;
+                break;
+            }
+            if above.order() == self.top {
+                is_below = !path.is_empty();
+                break;
+            }
+            path.push(above.order());
+        }
+        self.known.extend(path.into_iter().map(|order| (order, is_below)));
+        is_below
+    }
 }
 
 /// A turn as a body of a replaced history.
