@@ -209,9 +209,13 @@ impl Session {
 
     fn place_segment(&mut self, Segment { file, start, base }: Segment, placed: &mut Placements, files: &Files) {
         let (origin, unstated) = match base {
-            Base::Named(origin) => (Some(origin), None),
-            Base::Unknown | Base::Followed => {
-                let origin = self.unstated_base(start, files);
+            Base::Named(origin) if origin.until.is_some() => (Some(origin), None),
+            base => {
+                let mut origin = self.unstated_base(start, files);
+                // Where it goes on may be no number: all of the named file would include what was undone.
+                if let Base::Named(named) = base {
+                    origin = origin.map(|BaseRef { until, .. }| BaseRef { until, ..named.clone() }).or(Some(named));
+                }
                 let mark = origin.as_ref().and_then(|origin| origin.until.as_deref());
                 let gap = mark.map(|mark| (self.skeleton.ids.intern(mark), BaseGap::Unstated));
                 (origin, gap)
