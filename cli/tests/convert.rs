@@ -252,11 +252,15 @@ fn a_session_that_was_rewound_to_its_start_says_which_branch_to_take() {
     scrollback: session "s1" has no messages on this branch: it ends before the first prompt
     hint: use s1#u3 to take the branch that was left; run `scrollback tree s1` to see every branch
     "#);
-    assert_snapshot!(env.run(&["show", "s1"]).all(), @r#"
-    [exit 1]
-    scrollback: session "s1" has no messages on this branch: it ends before the first prompt
-    hint: use s1#u3 to take the branch that was left; run `scrollback tree s1` to see every branch
-    "#);
+    assert_snapshot!(env.run(&["show", "s1"]).all(), @"
+    What is two and two?
+    native · s1 · /gone/tide · main · clean
+
+    ── rewound to the start ────────────────────────────────────────────────────────────────────────────
+      what was left: scrollback show s1#u3
+    [exit 0]
+    2 more branches; run `scrollback tree s1` to see all.
+    ");
     let chosen = env.run(&["convert", "s1", "--to", "codex", "--head", "u3"]).err;
     assert!(chosen.contains("Converted 3 messages."), "{chosen}");
 }

@@ -108,7 +108,10 @@ fn what_claude_code_shows_is_shown() {
         &show("claude/queued-tool", &[]),
         &[" · 5 s\n", "$ echo short-suite", " · ok\n    short-suite\n    short-done\n"],
     );
-    has_in_order(&show("claude/esc-tool", &[]), &["⊘ $ echo suite-started", "· denied\n", "── interrupted"]);
+    let stopped = show("claude/esc-tool", &[]);
+    has_in_order(&stopped, &["⊘ $ echo suite-started", "· denied\n", "── interrupted"]);
+    assert!(!stopped.contains("STOP what you are doing"), "that is for the model: {stopped}");
+    assert!(show("claude/esc-tool", &["--full"]).contains("STOP what you are doing"));
     has_in_order(
         &show("claude/subagent", &[]),
         &["✓ Agent  sub task", "scrollback show agent-", "Agent \"sub task\" finished"],
@@ -374,4 +377,39 @@ fn a_picture_has_its_name_and_a_prompt_that_is_only_one_is_called_after_it() {
         let json = env.run(&["show", file.to_str().unwrap(), "--json"]).out;
         assert_eq!(json.contains(r#""filename": "red.png""#), name == "red.png", "{json}");
     }
+}
+
+#[test]
+fn a_gap_names_the_part_that_is_missing() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/codex");
+    let gap = |case: &str, ending: &str| {
+        let files = std::fs::read_dir(corpus.join(case)).unwrap().map(|entry| entry.unwrap().path());
+        let file = files.into_iter().find(|file| file.to_str().unwrap().ends_with(ending)).unwrap();
+        let out = TestEnv::new().run(&["show", file.to_str().unwrap()]).out;
+        out.lines().find(|line| line.contains("gap: ")).unwrap_or_else(|| panic!("{out}")).to_owned()
+    };
+    assert!(gap("segment-missing", "0c.jsonl").contains("gap: an earlier part of this session is missing"));
+    assert!(
+        gap("segment-cycle", "0b.jsonl").contains("gap: the parts of this session continue each other in a circle")
+    );
+    let fork = gap("fork-parent-gone", ".jsonl");
+    assert!(fork.contains("-0000-4000-8000-") || fork.contains("-0000-7000-8000-"), "the whole id: {fork}");
+}
+
+#[test]
+fn the_output_of_a_persons_command_is_folded_like_any() {
+    let line = |id: &str, parent: &str, text: &str| {
+        let line = serde_json::json!({"type": "user", "uuid": id, "parentUuid": parent, "sessionId": "s", "userType": "external",
+            "message": {"role": "user", "content": text}});
+        format!("{line}\n")
+    };
+    let output: String = (1..=20).map(|n| format!("row {n}\n")).collect();
+    let log = line("c", "", "<bash-input>ls</bash-input>")
+        + &line("o", "c", &format!("<bash-stdout>{output}</bash-stdout><bash-stderr></bash-stderr>"));
+    let env = TestEnv::new();
+    let file = env.work().join("s.jsonl");
+    std::fs::write(&file, log).unwrap();
+    let show = |options: &[&str]| env.run(&[&["show", file.to_str().unwrap()], options].concat()).out;
+    has_in_order(&show(&[]), &["! ls", "row 4", "… 12 more lines", "row 17", "row 20"]);
+    has_in_order(&show(&["--full"]), &["row 5", "row 16"]);
 }

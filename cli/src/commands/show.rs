@@ -4,7 +4,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::process::ExitCode;
 
-use scrollback::model::{Message, Sdk};
+use scrollback::model::{Error, Message, RecordId, Sdk};
 use scrollback::session::{Branch, Bridge, RecordRef, Session, Source};
 use scrollback::view::find::SessionName;
 use scrollback::view::{Conversation, Page, listing};
@@ -14,6 +14,7 @@ use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::outlet::Secrets;
 use crate::record::destination::report_branch;
+use crate::render::divider;
 use crate::render::message::Detail;
 use crate::render::short_ids::ShortIds;
 use crate::render::sub_agents::SubAgents;
@@ -129,9 +130,13 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         });
         ctx.stream_json(&session.page(&branch, Some(head), messages, whole)?)?;
     } else {
-        if conversation.is_empty() {
-            return Err(no_messages(&session, head));
-        }
+        let empty = conversation.is_empty().then(|| session.check_not_empty(Some(head)));
+        let left = match empty {
+            None => None,
+            // Nobody asked for this place: the conversation was taken back to it.
+            Some(Err(Error::EmptyBranch { left, .. })) if args.head.is_none() && named.record.is_none() => Some(left),
+            Some(_) => return Err(no_messages(&session, head)),
+        };
         let at = at.and_then(|at| conversation.position(at));
         let detail = Detail { full: args.full };
         let ids = ShortIds::of_records(&session);
@@ -141,9 +146,19 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         let (branch, conversation) = (&branch, &conversation);
         let transcript = Transcript { session: &session, branch, conversation, range, detail, ids, sub_agents };
         print(&transcript, at, ctx)?;
+        if let Some(left) = left {
+            rewound_to_the_start(&session, &left, &transcript.ids, ctx)?;
+        }
         footer(&session, &session_part(&args.session, named.record.as_deref(), &session), ctx)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says that nothing is left on the branch, and how to see what was.
+fn rewound_to_the_start(session: &Session, left: &RecordId, ids: &ShortIds<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
+    let record = ids.short(left.as_str());
+    ctx.line(&divider::rule("rewound to the start", &ctx.prose()))?;
+    ctx.line(&format!("  what was left: scrollback show {}", format_args!("{}#{record}", quote(session.id().as_str()))))
 }
 
 /// Prints the course of the task list.

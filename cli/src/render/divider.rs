@@ -1,5 +1,6 @@
 //! Dividers between messages: gaps, compactions, rewinds, restores and errors.
 
+use scrollback::view::dividers;
 use serde_json::Value;
 
 use super::fold;
@@ -39,7 +40,9 @@ pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look,
             };
             let messages = number("messages").map(|count| format!(" {}", plural(count, "message"))).unwrap_or_default();
             let trigger = if text("trigger").is_empty() { String::new() } else { format!(" ({})", text("trigger")) };
-            let summary = markdown::render(text("summary"), &look.beside(2));
+            // What the agent says around it is for the model.
+            let summary = if detail.full { text("summary") } else { dividers::summary(data) };
+            let summary = markdown::render(summary, &look.beside(2));
             let lines: Vec<&str> = summary.lines().collect();
             let is_folded = !detail.full && lines.len() > SUMMARY_LINES + 1;
             let shown = if is_folded { SUMMARY_LINES } else { lines.len() };

@@ -78,9 +78,6 @@ pub(crate) fn has_header(message: &Message, display: Option<&Display>, body: &st
 /// Thinking is folded to this many lines.
 const THINKING_LINES: usize = 6;
 
-/// The output of a local command is what a person saw: only a long one is folded.
-const LOCAL_LINES: (usize, usize) = (60, 10);
-
 impl<'a> Renderer<'a> {
     pub(crate) fn new(ctx: &'a Ctx, detail: Detail, ids: &'a ShortIds<'a>) -> Renderer<'a> {
         Renderer::within(ctx, detail, ids, ctx.prose())
@@ -259,7 +256,7 @@ impl<'a> Renderer<'a> {
 
     /// Lines as a program printed them, as wide as the window.
     fn printed(&self, text: &str, style: impl Fn(&str) -> String) -> String {
-        let (first, last) = LOCAL_LINES;
+        let (first, last) = tool::OUTPUT_LINES;
         let indented = fold::printed(text, Fold::unless(self.detail.full, first, last), &self.look, style);
         outdent(&indented)
     }

@@ -15,7 +15,7 @@ use crate::terminal::{Look, clean, markdown, width, wrap};
 const COMMAND_LINES: usize = 6;
 
 /// A folded output or error has so many lines of its start and of its end.
-const OUTPUT_LINES: (usize, usize) = (4, 4);
+pub(super) const OUTPUT_LINES: (usize, usize) = (4, 4);
 
 /// Folded arguments have this many lines.
 const ARGUMENT_LINES: usize = 6;
@@ -235,8 +235,8 @@ pub(super) fn failure(call: &ToolPart, how: &CallLook<'_>) -> String {
         }
         _ => return String::new(),
     };
-    let tagged = why.trim().strip_prefix("<tool_use_error>").and_then(|why| why.strip_suffix("</tool_use_error>"));
-    let why = tagged.unwrap_or(why);
+    let why = tool_view::without_error_tags(why);
+    let why = if how.full { why } else { tool_view::refusal_words(why) };
     let (first, last) = OUTPUT_LINES;
     // An error is prose, however wide the window is.
     let look = Look { code: how.look.width, ..how.look };

@@ -110,6 +110,10 @@ impl Transcript<'_> {
     /// What is missing, and how to see what came before.
     fn gap(&self, gap: &Gap<'_>) -> String {
         let missing = self.ids.short(gap.missing_parent.as_str());
+        let is_of_session = gap.child.continues_its_session();
+        if gap.child.is_in_a_cycle() && is_of_session {
+            return "gap: the parts of this session continue each other in a circle".to_owned();
+        }
         if gap.child.is_in_a_cycle() {
             return format!("gap: the session starts in {missing}, which starts in this one");
         }
@@ -121,8 +125,13 @@ impl Transcript<'_> {
         }
         let island = self.session.heads().find(|head| head.kind == HeadKind::Island);
         let earlier = island.map(|head| format!("; earlier messages: --head {}", self.ids.short(&head.record.id())));
-        let what = if gap.child.has_missing_base() { "session" } else { "record" };
-        format!("gap: {what} {missing} is missing{}", earlier.unwrap_or_default())
+        let what = match gap.child.has_missing_base() {
+            true if is_of_session => "an earlier part of this session".to_owned(),
+            // Sessions of one minute can begin with the same characters.
+            true => format!("session {}", gap.missing_parent),
+            false => format!("record {missing}"),
+        };
+        format!("gap: {what} is missing{}", earlier.unwrap_or_default())
     }
 
     /// The title and the facts of the session, as many per line as fit.

@@ -75,7 +75,7 @@ fn line(row: &TurnRow, spot: &Spot<'_>, ids: &ShortIds<'_>, ctx: &Ctx, out: &mut
     let when = row.at.map(|at| clock::stamp(at, &ctx.zone)).unwrap_or_default();
     let when = if look.width >= COLUMNS_WITH_TIME { format!("{when:<0$}", TIME_COLUMNS) } else { String::new() };
     let (ending, head) = (ending(row), head_words(row.head));
-    let head = if head.is_empty() { String::new() } else { format!("  {head}") };
+    let head = if head.is_empty() || ending.is_empty() { head.to_owned() } else { format!("  {head}") };
     let after = (width::of(&ending) + width::of(&head)).max(ENDING_COLUMNS) + 2;
     let used = width::of(left) + 2 + width::of(&id) + 2 + width::of(&when) + after;
     let text = clean::line(&text(row)).into_owned();
@@ -119,7 +119,10 @@ fn ending(row: &TurnRow) -> String {
     let calls = (row.calls > 0).then(|| plural(row.calls as u64, "call"));
     let failed = (row.failed_calls > 0).then(|| format!("{} failed", row.failed_calls));
     let denied = (row.denied_calls > 0).then(|| format!("{} denied", row.denied_calls));
-    let calls: Vec<String> = calls.into_iter().chain(failed).chain(denied).collect();
+    // A turn that ended so has the word anyway.
+    let interrupted = (row.interrupted_calls > 0 && row.end != Some(TurnEnd::Interrupted))
+        .then(|| format!("{} interrupted", row.interrupted_calls));
+    let calls: Vec<String> = calls.into_iter().chain(failed).chain(denied).chain(interrupted).collect();
     let end = row.end.map(|end| match end {
         TurnEnd::Answered => "answered",
         TurnEnd::AnsweredWithNext => "answered with the next",

@@ -76,6 +76,10 @@ impl Dialect for Codex {
         tool_output::late_result(text)
     }
 
+    fn is_typed(&self, text: &str) -> bool {
+        line::is_typed(text)
+    }
+
     fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITER)
     }

@@ -162,6 +162,11 @@ pub trait Dialect: Sync {
         None
     }
 
+    /// Whether a line says that a person typed it, whatever tags are in it.
+    fn is_typed(&self, _text: &str) -> bool {
+        false
+    }
+
     /// Whether record `id` is `mark` or comes after it, judging by their ids. See [`Event::ForkBase`].
     fn is_at_or_after(&self, id: &str, mark: &str) -> bool {
         id == mark

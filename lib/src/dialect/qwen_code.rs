@@ -83,6 +83,10 @@ impl Dialect for QwenCode {
         body::parse(text)
     }
 
+    fn is_typed(&self, text: &str) -> bool {
+        json::from_str::<Line<'_>>(text).is_ok_and(|line| line.is_typed())
+    }
+
     fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITER)
     }

@@ -71,6 +71,12 @@ impl<'s> RecordRef<'s> {
         self.session.derived.tree.base_gaps.get(&self.node) == Some(&BaseGap::NoSession)
     }
 
+    /// Whether its file continues another one of the same session, there or not.
+    pub fn continues_its_session(self) -> bool {
+        self.session.dialect().segment_from_path(self.file()).is_some()
+            || self.missing_parent().is_some_and(|missing| self.session.source.has_file_named(missing))
+    }
+
     /// Whether the session that it continues begins in this one.
     pub fn is_in_a_cycle(self) -> bool {
         self.session.derived.tree.base_gaps.get(&self.node) == Some(&BaseGap::Cycle)
@@ -265,6 +271,11 @@ impl<'s> RecordRef<'s> {
             (Some(mask), Some(late)) => mask.late_result(self.session, late).map(Some),
             (_, late) => Ok(late),
         }
+    }
+
+    /// Whether it says that a person typed it. See [`crate::dialect::Dialect::is_typed`].
+    pub(crate) fn is_typed(self) -> Result<bool> {
+        Ok(self.texts()?.iter().any(|text| self.session.dialect().is_typed(text)))
     }
 
     /// How its calls ended after their results, with their secrets: for questions whose answer holds no text of it.

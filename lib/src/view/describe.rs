@@ -227,7 +227,8 @@ impl Session {
             let text = text_of(&body);
             file = file.or_else(|| first_file(&body));
             // A prompt in the tags of a command is what a person typed: else it would be that command.
-            let is_wrapped = is_wrapped(&text) && !dialect::local::is_tagged(&text);
+            let is_wrapped =
+                dialect::local::is_wrapped(&text) && !dialect::local::is_tagged(&text) && !prompt.is_typed()?;
             let text = shorten(&dialect::local::without_tags(&text), PREVIEW_CHARS);
             if !text.is_empty() && !is_wrapped {
                 return Ok(FirstPrompt { text: Some(text), is_typed: true });
@@ -320,15 +321,6 @@ fn first_file(body: &Body) -> Option<String> {
     let parts = &body.content()?.parts;
     let at = parts.iter().position(|part| matches!(part, Part::File(_)))?;
     Some(shorten(attached_name(parts, at), PREVIEW_CHARS))
-}
-
-/// Whether an agent wrapped the text in tags: its own command or context, not a typed prompt.
-fn is_wrapped(text: &str) -> bool {
-    let text = text.trim();
-    let Some((tag, rest)) = text.strip_prefix('<').and_then(|text| text.split_once('>')) else { return false };
-    let is_name = tag.starts_with(|c: char| c.is_ascii_lowercase())
-        && tag.chars().all(|c| c.is_ascii_lowercase() || c == '-' || c == '_');
-    is_name && rest.contains(&format!("</{tag}>")) && rest.ends_with('>')
 }
 
 /// A title in one line.

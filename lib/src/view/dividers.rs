@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::dialect::local;
 use crate::model::message::{Message, Part};
 use crate::model::record::Compaction;
 
@@ -24,6 +25,11 @@ pub fn error_text(message: &Message) -> Option<usize> {
     let is_error = |part: &Part| matches!(part, Part::Data(data) if data.kind == "error");
     let last = message.parts.iter().rposition(|part| matches!(part, Part::Text(_)))?;
     (is_failed && !message.parts[last..].iter().any(is_error)).then_some(last)
+}
+
+/// The summary of a compaction, without what its agent says to the model around it.
+pub fn summary(compaction: &Value) -> &str {
+    local::summary_itself(compaction.get("summary").and_then(Value::as_str).unwrap_or_default())
 }
 
 /// Whether a text is the answer that a compaction asked for: the divider right after it has it as its summary.

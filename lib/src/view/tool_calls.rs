@@ -14,6 +14,7 @@ use crate::model::message::{Part, ToolPart, ToolState};
 use crate::model::named_enum;
 use crate::session::tree::skeleton::KeyRole;
 use crate::view::conversation::Conversation;
+use crate::view::tool_view::{Ending, ending};
 
 /// One tool call, `dynamic-tool` and `tool-*` parts alike.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -50,7 +51,7 @@ pub struct ToolCallRow {
 }
 
 named_enum! {
-    /// The progress of a call: the `state` of its part.
+    /// The progress of a call: the `state` of its part, but of what was refused always that.
     CallState {
         /// The model is still writing the arguments.
         InputStreaming = "input-streaming",
@@ -121,6 +122,10 @@ pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
         ToolState::ApprovalRequested { .. } => (CallState::ApprovalRequested, None),
         ToolState::ApprovalResponded { .. } => (CallState::ApprovalResponded, None),
         ToolState::OutputAvailable { .. } => (CallState::OutputAvailable, None),
+        // Codex records a refusal as a failure.
+        ToolState::OutputError { error_text, .. } if ending(call) == Ending::Denied => {
+            (CallState::OutputDenied, Some(error_text.clone()))
+        }
         ToolState::OutputError { error_text, .. } => (CallState::OutputError, Some(error_text.clone())),
         ToolState::OutputDenied { approval, .. } => (CallState::OutputDenied, approval.reason.clone()),
     };

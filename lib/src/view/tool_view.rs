@@ -19,7 +19,7 @@ pub(crate) use change::{CONTENTS, NEW_TEXTS, OLD_TEXTS, PATCHES, PATHS, text};
 pub use change::{Changes, DiffLine, FileAction, FileChange, Hunk, Sign};
 pub use question::{Choice, Question};
 pub(crate) use result::tagged_name;
-pub use result::{attached_name, data_url_bytes, result_text, size_text};
+pub use result::{attached_name, data_url_bytes, refusal_words, result_text, size_text, without_error_tags};
 pub use shell::ShellRun;
 pub(crate) use shell::script;
 pub use summary::{brief, scalar_text, summary};
@@ -155,16 +155,22 @@ pub fn ending(call: &ToolPart) -> Ending {
         ToolState::ApprovalResponded { .. } => Ending::NoResult,
         ToolState::OutputAvailable { preliminary: Some(true), .. } => Ending::Running,
         ToolState::OutputAvailable { .. } => Ending::Ok,
-        ToolState::OutputError { error_text, .. } if is_refusal(error_text) => Ending::Denied,
-        ToolState::OutputError { error_text, .. } if is_stop(error_text) => {
-            if has_only_asked(call) {
-                Ending::Denied
-            } else {
-                Ending::Interrupted
-            }
+        ToolState::OutputError { error_text, .. } => {
+            let asks = asks_for_rights(call.input()) && noted(call, "exitCode").is_none();
+            failure_ending(error_text, asks)
         }
-        ToolState::OutputError { .. } => Ending::Failed,
         ToolState::OutputDenied { .. } => Ending::Denied,
+    }
+}
+
+/// How a call ended that an agent records as failed; `asks` is whether the call was to be allowed first, and never ended as a command.
+pub(crate) fn failure_ending(error: &str, asks: bool) -> Ending {
+    match () {
+        () if is_refusal(error) => Ending::Denied,
+        // The question was stopped, not the command.
+        () if is_stop(error) && asks => Ending::Denied,
+        () if is_stop(error) => Ending::Interrupted,
+        () => Ending::Failed,
     }
 }
 
@@ -178,10 +184,10 @@ fn is_stop(error: &str) -> bool {
     ["aborted by user", "[Operation Cancelled]"].iter().any(|stop| first_words(error).starts_with(stop))
 }
 
-/// Whether a call of Codex asked for more rights and never ended as a command: then the question was stopped, not the command.
-fn has_only_asked(call: &ToolPart) -> bool {
-    let asked = call.input().and_then(|input| input.get("sandbox_permissions")).and_then(Value::as_str);
-    asked == Some("require_escalated") && noted(call, "exitCode").is_none()
+/// Whether a call of Codex asks for more rights.
+pub(crate) fn asks_for_rights(input: Option<&Value>) -> bool {
+    let asked = input.and_then(|input| input.get("sandbox_permissions")).and_then(Value::as_str);
+    asked == Some("require_escalated")
 }
 
 /// Whether a failure is a person's refusal: Codex has no other sign of it than its own words.

@@ -60,6 +60,8 @@ pub struct TurnRow {
     pub failed_calls: usize,
     /// How many of them were refused.
     pub denied_calls: usize,
+    /// How many of them a person stopped while they ran.
+    pub interrupted_calls: usize,
     /// Whether it is part of a side conversation.
     pub sidechain: bool,
     /// Whether it is on the default branch.

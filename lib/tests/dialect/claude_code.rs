@@ -181,6 +181,22 @@ fn a_command_of_the_agent_is_no_first_prompt() {
 }
 
 #[test]
+fn what_a_person_typed_in_tags_is_the_title() {
+    let title = |text: &str| {
+        let typed = json!({"type": "user", "uuid": "u1", "message": {"content": text}, "origin": {"kind": "human"}, "promptSource": "typed"});
+        let log = format!(
+            "{typed}\n{}\n",
+            json!({"type": "user", "uuid": "u2", "parentUuid": "u1", "message": {"content": "Two?"}})
+        );
+        Session::from_bytes(&ClaudeCode, log.into_bytes(), &crate::support::reading()).row().unwrap().title
+    };
+    assert_eq!(title("<bash-input>ls -la</bash-input>"), "ls -la");
+    assert_eq!(title("<summary>a <b>sum</b></summary> and <more"), "a sum and <more");
+    assert_eq!(title("<system-reminder>mind</system-reminder>"), "mind");
+    assert_eq!(title("See <b>this</b>"), "See <b>this</b>");
+}
+
+#[test]
 fn a_session_read_line_by_line_is_the_whole_one() {
     for name in ["real-full", "real-sub-agent", "compaction", "titles", "sidechain-with-agent-id"] {
         let folder = crate::support::corpus().join("claude-code").join(name);

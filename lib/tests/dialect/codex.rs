@@ -8,11 +8,12 @@ use crate::support::{messages, reading};
 use scrollback::dialect::{self, Dialect};
 use scrollback::model::{Body, Home, Host, IssueKind, Kind, Part, ToolState, Usage};
 use scrollback::session::{ReadOptions, Session, Source, State, folder};
-use scrollback::view::Page;
 use scrollback::view::counting::{EventKind, SessionCounts};
 use scrollback::view::find::Places;
 use scrollback::view::listing::{self, Depth};
 use scrollback::view::texts::SearchTexts;
+use scrollback::view::tool_calls::{self, CallState};
+use scrollback::view::{Conversation, Page, TurnEnd};
 use scrollback::write::{Fork, Store};
 use serde_json::{Value, json};
 
@@ -469,7 +470,8 @@ fn a_command_that_outlives_its_result_ends_as_its_event_tells() {
     assert!(known.ends_with("aborted by user"), "its result came later: {known}");
     let Body::ToolResult(sent) = session.find("ord-3").unwrap().body().unwrap() else { panic!("a result") };
     assert_eq!(sent.results[0].output, running, "the model's result stays as it is");
-    assert_eq!(session.turns().unwrap().row(0).unwrap().failed_calls, 2);
+    let row = session.turns().unwrap().row(0).unwrap();
+    assert_eq!((row.failed_calls, row.interrupted_calls), (1, 1));
     let counts = SessionCounts::of(&session).unwrap();
     let has_failed = |kind: &EventKind| matches!(kind, EventKind::Call { has_failed: true, .. });
     assert_eq!(counts.events.iter().filter(|event| has_failed(&event.kind)).count(), 2);
@@ -503,4 +505,54 @@ fn what_a_command_printed_of_a_sensitive_file_stays_masked_after_its_result() {
     assert!(!shown.contains("canary") && shown.contains("REDACTED"), "{shown}");
     let searched = SearchTexts::new(&session).of(session.find("ord-4").unwrap()).unwrap();
     assert!(searched.iter().all(|text| !text.text.contains("canary")), "{searched:?}");
+}
+
+#[test]
+fn a_refused_question_is_denied_everywhere() {
+    let asks = json!({"cmd": "rm a", "sandbox_permissions": "require_escalated"}).to_string();
+    let call = |id: &str, input: &str| json!({"type": "function_call", "name": "exec_command", "arguments": input, "call_id": id});
+    let ended = |id: &str| json!({"type": "function_call_output", "call_id": id, "output": "Wall time: 1.5 seconds\naborted by user"});
+    let lines = [
+        line(0, "session_meta", &json!({"id": "t1", "cwd": "/x", "cli_version": "0.166.0"})),
+        said(1, "user", "Remove it"),
+        line(2, "response_item", &call("c1", &asks)),
+        line(3, "response_item", &ended("c1")),
+        said(4, "user", "Run it"),
+        line(5, "response_item", &call("c2", r#"{"cmd":"sleep 60"}"#)),
+        line(6, "response_item", &ended("c2")),
+    ];
+    let session = Session::from_bytes(codex(), lines.concat().into_bytes(), &reading());
+    let turns = session.turns().unwrap();
+    let rows = [0, 1].map(|turn| turns.row(turn).unwrap());
+    let ended = rows.map(|row| (row.failed_calls, row.denied_calls, row.interrupted_calls, row.end));
+    let interrupted = Some(TurnEnd::Interrupted);
+    assert_eq!(ended, [(0, 1, 0, interrupted), (0, 0, 1, interrupted)]);
+    let branch = session.branch(session.head().unwrap());
+    let calls: Vec<_> = tool_calls::of(&Conversation::new(&branch)).flat_map(Result::unwrap).collect();
+    assert_eq!(calls[0].state, CallState::OutputDenied);
+    assert_eq!(calls[1].state, CallState::OutputError);
+}
+
+#[test]
+fn what_a_person_typed_in_tags_is_the_title() {
+    assert_eq!(case("typed-tags").row().unwrap().title, "ls");
+    let typed = json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": "<summary>a sum</summary>"}],
+        "internal_chat_message_metadata_passthrough": {"content_item_kinds": ["user.text"]}});
+    let log = line(0, "session_meta", &json!({"id": "t1", "cwd": "/x"}))
+        + &line(1, "response_item", &typed)
+        + &said(2, "user", "Two?");
+    let session = Session::from_bytes(codex(), log.into_bytes(), &reading());
+    assert_eq!(session.row().unwrap().title, "a sum");
+}
+
+#[test]
+fn a_command_that_failed_is_a_failed_turn() {
+    let shell = "<user_shell_command>\n<command>\nls x\n</command>\n<result>\nExit code: 2\nDuration: 0.03 seconds\nOutput:\nno x\n</result>\n</user_shell_command>";
+    let log = line(0, "session_meta", &json!({"id": "t1", "cwd": "/x"}));
+    let ended = |text: &str| {
+        let session = Session::from_bytes(codex(), (log.clone() + &said(1, "user", text)).into_bytes(), &reading());
+        session.turns().unwrap().row(0).unwrap().end
+    };
+    assert_eq!(ended(shell), Some(TurnEnd::Failed));
+    assert_eq!(ended(&shell.replace("code: 2", "code: 0")), None);
 }

@@ -320,3 +320,14 @@ fn a_request_that_was_tried_again_with_success_has_not_failed() {
     assert_eq!(messages(&failed)[3].metadata.as_ref().unwrap()["error"], true);
     assert_eq!(parts(&failed, 3)[0]["data"].get("retried"), None, "nothing came after it");
 }
+
+#[test]
+fn what_a_person_typed_in_tags_is_the_title() {
+    let prompt = |id: &str, parent: Option<&str>, text: &str| {
+        json!({"uuid": id, "parentUuid": parent, "sessionId": "s", "timestamp": "2026-11-10T09:00:01Z", "type": "user",
+            "provenance": "real_user", "message": {"role": "user", "parts": [{"text": text}]}})
+    };
+    let log = format!("{}\n{}\n", prompt("u1", None, "<summary>typed</summary>"), prompt("u2", Some("u1"), "Two?"));
+    let session = Session::from_bytes(&QwenCode, log.into_bytes(), &reading());
+    assert_eq!(session.row().unwrap().title, "typed");
+}

@@ -258,6 +258,15 @@ fn a_compaction_with_what_it_kept_is_one_turn() {
 }
 
 #[test]
+fn a_compaction_is_told_by_its_summary() {
+    let text = "This session is being continued from a previous conversation.\\n\\nSummary:\\nThey counted.";
+    let lines = format!(
+        "{{\"type\":\"user\",\"uuid\":\"m\",\"isCompactSummary\":true,\"sessionId\":\"s\",\"message\":{{\"content\":\"{text}\"}}}}\n"
+    );
+    assert_snapshot!(drawn("claude-code", &lines), @"0 < - m compaction: They counted.  Main");
+}
+
+#[test]
 fn what_a_compaction_kept_does_not_answer_it() {
     let folder = support::corpus().join("claude-code/compaction-copied-by-a-branch");
     let lines = std::fs::read_to_string(folder.join("session.jsonl")).unwrap();

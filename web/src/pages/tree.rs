@@ -264,6 +264,9 @@ fn calls(row: &TurnRow) -> String {
     if row.failed_calls > 0 {
         words.push(format!("{} failed", row.failed_calls));
     }
+    if row.denied_calls > 0 {
+        words.push(format!("{} denied", row.denied_calls));
+    }
     match row.end {
         Some(TurnEnd::NoAnswer) => words.push("no answer".to_owned()),
         Some(TurnEnd::Interrupted) => words.push("interrupted".to_owned()),

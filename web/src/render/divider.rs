@@ -112,7 +112,9 @@ fn error(data: &Value) -> Markup {
 pub fn gap(gap: &Gap<'_>, before: Option<RecordRef<'_>>, look: &Look<'_>) -> Markup {
     let missing = gap.missing_parent.as_str();
     let what = html! {
-        @if gap.child.is_in_a_cycle() { span { "the session starts in " (record(missing)) ", which starts in this one" } }
+        @if gap.child.continues_its_session() && gap.child.is_in_a_cycle() { span { "the parts of this session continue each other in a circle" } }
+        @else if gap.child.continues_its_session() && gap.child.has_missing_base() { span { "an earlier part of this session is missing, nothing is guessed" } }
+        @else if gap.child.is_in_a_cycle() { span { "the session starts in " (record(missing)) ", which starts in this one" } }
         @else if gap.bridged_to.is_some() { span { "the record " (record(missing)) " is missing; it goes on from the record before, as the agent does" } }
         @else { span { "the record " (record(missing)) " is missing, nothing is guessed" } }
         @if let super::Medium::Page(session) = look.medium {

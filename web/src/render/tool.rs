@@ -201,7 +201,7 @@ fn strip(output: &str) -> String {
 fn why(call: &ToolPart, view: &ToolView<'_>) -> Option<String> {
     let why = match (&call.state, view) {
         (ToolState::OutputError { .. }, ToolView::Shell(run)) => strip(&run.output),
-        (ToolState::OutputError { error_text, .. }, _) => untagged(error_text).to_owned(),
+        (ToolState::OutputError { error_text, .. }, _) => tool_view::without_error_tags(error_text).to_owned(),
         (ToolState::OutputDenied { approval, .. } | ToolState::ApprovalResponded { approval, .. }, _) => approval
             .reason
             .clone()
@@ -211,11 +211,6 @@ fn why(call: &ToolPart, view: &ToolView<'_>) -> Option<String> {
         _ => return None,
     };
     why.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
-}
-
-fn untagged(error: &str) -> &str {
-    let tagged = error.trim().strip_prefix("<tool_use_error>").and_then(|why| why.strip_suffix("</tool_use_error>"));
-    tagged.unwrap_or(error)
 }
 
 fn body(call: &ToolPart, view: &ToolView<'_>, nested: Option<Markup>, part: Option<String>, look: &Look<'_>) -> Markup {
@@ -342,7 +337,7 @@ fn output(call: &ToolPart, part: Option<String>, look: &Look<'_>) -> Markup {
 fn error(call: &ToolPart, look: &Look<'_>) -> Markup {
     let ToolState::OutputError { error_text, .. } = &call.state else { return html! {} };
     html! {
-        div.io { div.io-label { "Error" } pre.term tabindex="0" { (ansi::terminal(look.cut(untagged(error_text)).0)) } }
+        div.io { div.io-label { "Error" } pre.term tabindex="0" { (ansi::terminal(look.cut(tool_view::without_error_tags(error_text)).0)) } }
     }
 }
 

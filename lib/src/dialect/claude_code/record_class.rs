@@ -173,7 +173,7 @@ impl<'a> Line<'a> {
 
     /// Whether the line says that a person typed this text; older versions do not say. A command that stands for a prompt is a
     /// person's, too, but the agent wrote its text.
-    fn is_typed(&self) -> bool {
+    pub(super) fn is_typed(&self) -> bool {
         let origin = self.origin.0.as_ref().and_then(|origin| origin.text("kind"));
         let is_from_a_person = origin.is_some_and(|kind| kind == "human");
         is_from_a_person && (self.prompt_source.0.is_some() || !self.is_prompt_command())

@@ -45,11 +45,15 @@ const UNKNOWN: &str = "unknown";
 
 /// Whether a message in the role `user` is a prompt.
 pub(super) fn is_prompt(message: &Payload<'_>) -> bool {
-    let kinds = known_kinds(message);
-    if !kinds.is_empty() {
-        return kinds.iter().any(|kind| kind.starts_with(TYPED));
+    if !known_kinds(message).is_empty() {
+        return is_typed(message);
     }
     message.content.is_none_or(|content| !is_context(content))
+}
+
+/// Whether Codex says that a person typed it.
+pub(super) fn is_typed(message: &Payload<'_>) -> bool {
+    known_kinds(message).iter().any(|kind| kind.starts_with(TYPED))
 }
 
 /// Whether context is part of the conversation and sent again. A kind that we do not know is, as Codex sends it too.

@@ -26,6 +26,12 @@ pub(super) fn link<'a>(text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result
     Ok(())
 }
 
+/// Whether a line is a message that says that a person typed it.
+pub(super) fn is_typed(text: &str) -> bool {
+    let payload = json::from_str::<Line<'_>>(text).ok().and_then(|line| line.payload.0);
+    payload.is_some_and(|payload| context::is_typed(&payload))
+}
+
 /// A line and its payload.
 struct Record<'a> {
     line: Line<'a>,

@@ -72,6 +72,11 @@ impl<'a> Line<'a> {
         self.scrollback.0.as_deref().and_then(Mark::parse)
     }
 
+    /// Whether it says that a person typed it.
+    pub(super) fn is_typed(&self) -> bool {
+        self.provenance.0.as_deref() == Some("real_user")
+    }
+
     fn user_kind(&self) -> Kind {
         let responds = |part: &Part<'_>| part.function_response.0.is_some();
         let is_of_agent = matches!(self.provenance.0.as_deref(), Some("goal_runtime" | "system"));

@@ -29,6 +29,25 @@ fn without_persisted_tags(text: &str) -> &str {
     inside.map_or(text, str::trim)
 }
 
+/// A failure of a call without the tags that Claude Code puts around its own.
+pub fn without_error_tags(error: &str) -> &str {
+    let inside = error.trim().strip_prefix("<tool_use_error>").and_then(|why| why.strip_suffix("</tool_use_error>"));
+    inside.unwrap_or(error)
+}
+
+/// How Claude Code tells the model that a person refused a call.
+const REFUSALS: &[&str] =
+    &["The user doesn't want to proceed with this tool use", "The user doesn't want to take this action"];
+
+/// What a person said to a refusal, without what the agent tells the model about it.
+pub fn refusal_words(reason: &str) -> &str {
+    if !REFUSALS.iter().any(|refusal| reason.trim_start().starts_with(refusal)) {
+        return reason;
+    }
+    let said = reason.split_once("the user said:").map(|(_, said)| said.trim());
+    said.unwrap_or_default()
+}
+
 /// The name of an attached file among the parts of its message: its own, the one in the tag before it, or what it is.
 pub fn attached_name(parts: &[Part], at: usize) -> &str {
     let Some(Part::File(file)) = parts.get(at) else { return "file" };

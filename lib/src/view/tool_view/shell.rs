@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::result::result_text;
-use super::{Changes, change, noted};
+use super::result::{result_text, without_error_tags};
+use super::{Changes, Ending, change, ending, noted};
 use crate::model::message::{ToolPart, ToolState};
 
 /// One run of a command.
@@ -42,9 +42,16 @@ pub(super) fn of(call: &ToolPart) -> Option<ShellRun<'_>> {
         let output = saved.map_or(output.into(), |saved| format!("{output}\n{saved}").into());
         return Some(ShellRun { command, output, exit_code, changes });
     }
+    // What a command had printed before a person stopped it is only there.
+    if let Some(output) = shown.and_then(on_terminal).filter(|_| ending(call) == Ending::Interrupted) {
+        return Some(ShellRun { command, output: output.into(), exit_code: None, changes });
+    }
     let has_failed = matches!(call.state, ToolState::OutputError { .. });
     let (stated, output) = match result(call) {
-        Cow::Borrowed(text) if has_failed => of_failure(text).unwrap_or_else(|| (None, text.into())),
+        Cow::Borrowed(text) if has_failed => {
+            let text = without_error_tags(text);
+            of_failure(text).unwrap_or_else(|| (None, text.into()))
+        }
         Cow::Borrowed(text) => unwrap(text).unwrap_or((None, text.into())),
         Cow::Owned(text) => (None, text.into()),
     };
@@ -55,6 +62,18 @@ pub(super) fn of(call: &ToolPart) -> Option<ShellRun<'_>> {
     };
     let exit_code = noted(call, "exitCode").and_then(exit_code).or(stated).or_else(of_error);
     Some(ShellRun { command, output, exit_code, changes })
+}
+
+/// The lines of a terminal, each of pieces in one style; `None` if there is no text in them.
+fn on_terminal(shown: &Value) -> Option<String> {
+    let lines = shown.get("ansiOutput")?.as_array()?.iter();
+    let line = |pieces: &Value| -> String {
+        let pieces = pieces.as_array().into_iter().flatten();
+        let line: String = pieces.filter_map(|piece| piece.get("text")?.as_str()).collect();
+        line.trim_end().to_owned()
+    };
+    let text = lines.map(line).collect::<Vec<_>>().join("\n");
+    Some(text).filter(|text| !text.trim().is_empty())
 }
 
 /// The command, or the script that a shell is given.

@@ -32,6 +32,37 @@ fn a_long_output_says_where_all_of_it_is() {
 }
 
 #[test]
+fn what_a_stopped_command_had_printed_is_shown() {
+    let stopped = failed(json!({"command": "make"}), "[Operation Cancelled] Reason: User intentionally cancelled.");
+    let piece = |text: &str| json!({"text": text, "bold": false, "fg": ""});
+    let shown =
+        |lines: Value| noting(stopped.clone(), json!({"resultDisplay": {"ansiOutput": lines, "totalLines": 2}}));
+    let printed = |call: ToolPart| match ToolView::of(&call) {
+        ToolView::Shell(run) => run.output.into_owned(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        printed(shown(json!([[piece("one "), piece("two"), piece("  ")], [], [piece("three")], 7]))),
+        "one two\n\nthree\n"
+    );
+    for nothing in [json!([]), json!([[piece(" ")]]), json!("x"), Value::Null] {
+        assert!(printed(shown(nothing)).starts_with("[Operation Cancelled]"));
+    }
+}
+
+#[test]
+fn what_an_agent_says_around_an_error_is_left_out() {
+    let wrong = failed(json!({"command": "ls"}), "<tool_use_error>Error: No such tool available: ls</tool_use_error>");
+    let ToolView::Shell(run) = ToolView::of(&wrong) else { panic!("a command") };
+    assert_eq!(run.output, "Error: No such tool available: ls");
+    let refused =
+        "The user doesn't want to proceed with this tool use. The tool use was rejected. STOP what you are doing.";
+    assert_eq!(refusal_words(refused), "");
+    assert_eq!(refusal_words(&format!("{refused} To tell you how to proceed, the user said:\nNot now")), "Not now");
+    assert_eq!(refusal_words("Not now"), "Not now");
+}
+
+#[test]
 fn files_that_changed_while_a_command_ran_are_its_changes() {
     let files = json!([{"filePath": "/w/a", "created": true, "hunks": [{"lines": ["+x"]}]}, {"filePath": "/w/b", "hunks": []}, {}, 7]);
     let ran = noting(done(json!({"command": "make"}), json!("")), json!({"changedFiles": files}));

@@ -4,12 +4,14 @@ use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::{TurnEnd, TurnKind, TurnRow, Turns};
+use crate::dialect::local;
 use crate::model::error::Result;
 use crate::model::message::{Part, ToolState};
 use crate::model::metadata::INTERRUPTED;
 use crate::model::record::{Body, Compaction, Content, Display, Kind, Outcome, RecordId, ToolResult};
 use crate::session::RecordRef;
 use crate::view::describe::{PREVIEW_CHARS, shorten, text_of};
+use crate::view::tool_view::{Ending, asks_for_rights, ending, failure_ending};
 
 /// How many prompts in a row are followed to an answer of all of them.
 const PROMPTS_TOGETHER: usize = 16;
@@ -32,8 +34,9 @@ impl Turns<'_> {
             at: first.at(),
             end,
             calls: reader.calls.len(),
-            failed_calls: reader.failed.intersection(&reader.calls).count(),
-            denied_calls: reader.denied.intersection(&reader.calls).count(),
+            failed_calls: reader.ended(Ending::Failed),
+            denied_calls: reader.ended(Ending::Denied),
+            interrupted_calls: reader.ended(Ending::Interrupted),
             sidechain: first.is_sidechain(),
             on_branch: group.on_branch,
             head: group.head,
@@ -55,6 +58,7 @@ impl Turns<'_> {
         let asks = matches!(kind, TurnKind::Prompt | TurnKind::Notification) && !is_in_room;
         Ok(match reader.end(asks, group.is_continued && group.head.is_none()) {
             Some(TurnEnd::NoAnswer) if self.is_answered_later(turn)? => Some(TurnEnd::AnsweredWithNext),
+            None if has_failed(first) => Some(TurnEnd::Failed),
             end => end,
         })
     }
@@ -128,6 +132,12 @@ fn name(record: RecordRef<'_>) -> RecordId {
     RecordId(record.id().into_owned())
 }
 
+/// Whether it is a command that a person ran and that failed.
+fn has_failed(body: &Body) -> bool {
+    let display = body.content().and_then(|content| content.display.as_ref());
+    matches!(display, Some(Display::Shell { exit_code: Some(code), .. }) if *code != 0)
+}
+
 /// What a turn begins with.
 pub(in crate::view) fn beginning(first: RecordRef<'_>, body: &Body) -> (TurnKind, String) {
     match body {
@@ -140,7 +150,8 @@ pub(in crate::view) fn beginning(first: RecordRef<'_>, body: &Body) -> (TurnKind
         Body::Compaction(compaction) => {
             // The summary may be in a record of its own, after the one that cuts and what is sent before the summary.
             let own = || summary_after(first)?.body().ok().map(|body| text_of(&body));
-            (TurnKind::Compaction, compaction.summary.clone().or_else(own).unwrap_or_default())
+            let summary = compaction.summary.clone().or_else(own).unwrap_or_default();
+            (TurnKind::Compaction, local::summary_itself(&summary).to_owned())
         }
         Body::Rewind(rewind) => (TurnKind::Rewind, rewind.reason.clone().unwrap_or_default()),
         Body::Restore(restore) => {
@@ -199,8 +210,10 @@ pub(in crate::view) struct TurnReader {
     last: Last,
     calls: HashSet<String>,
     answered: HashSet<String>,
-    failed: HashSet<String>,
-    denied: HashSet<String>,
+    /// How calls ended that did not succeed.
+    endings: HashMap<String, Ending>,
+    /// The calls that were to be allowed first.
+    asking: HashSet<String>,
     /// How calls ended after their results.
     late: HashMap<String, Outcome>,
     /// What a compaction kept was said in an earlier turn, also where its record follows the summary.
@@ -221,9 +234,10 @@ impl TurnReader {
             }
             Body::ToolResult(content) => {
                 self.results(&content.results);
-                // Who refuses a call stops the agent, unless it goes on.
-                let is_refused = content.results.iter().any(|result| matches!(result.outcome, Outcome::Denied(_)));
-                self.last = if is_refused { Last::Interruption } else { Last::Result };
+                // Who refuses a call or stops it stops the agent, unless it goes on.
+                let ended = content.results.iter().filter_map(|result| self.endings.get(&result.call_id));
+                let is_stopped = ended.into_iter().any(|ended| matches!(ended, Ending::Denied | Ending::Interrupted));
+                self.last = if is_stopped { Last::Interruption } else { Last::Result };
             }
             Body::User(content) | Body::Attachment(content) => self.results(&content.results),
             Body::System(content) if record.is_failure() => {
@@ -254,11 +268,10 @@ impl TurnReader {
                     self.calls.insert(call.call_id.clone());
                     self.last = if call.is_open() { Last::Call } else { Last::Result };
                     self.answered.extend((!call.is_open()).then(|| call.call_id.clone()));
-                    match call.state {
-                        ToolState::OutputError { .. } => _ = self.failed.insert(call.call_id.clone()),
-                        ToolState::OutputDenied { .. } => _ = self.denied.insert(call.call_id.clone()),
-                        _ => {}
+                    if let ToolState::OutputError { .. } | ToolState::OutputDenied { .. } = call.state {
+                        self.endings.insert(call.call_id.clone(), ending(call));
                     }
+                    self.asking.extend(asks_for_rights(call.input()).then(|| call.call_id.clone()));
                 }
                 _ => {}
             }
@@ -275,12 +288,18 @@ impl TurnReader {
     fn results(&mut self, results: &[ToolResult]) {
         for result in results.iter().filter(|result| !result.preliminary) {
             self.answered.insert(result.call_id.clone());
-            match self.late.get(&result.call_id).unwrap_or(&result.outcome) {
-                Outcome::Done => {}
-                Outcome::Failed(_) => _ = self.failed.insert(result.call_id.clone()),
-                Outcome::Denied(_) => _ = self.denied.insert(result.call_id.clone()),
-            }
+            let ended = match self.late.get(&result.call_id).unwrap_or(&result.outcome) {
+                Outcome::Done => continue,
+                Outcome::Failed(why) => failure_ending(why, self.asking.contains(&result.call_id)),
+                Outcome::Denied(_) => Ending::Denied,
+            };
+            self.endings.insert(result.call_id.clone(), ended);
         }
+    }
+
+    /// How many calls ended so.
+    fn ended(&self, wanted: Ending) -> usize {
+        self.endings.iter().filter(|(call, ended)| **ended == wanted && self.calls.contains(*call)).count()
     }
 
     fn has_open_calls(&self) -> bool {
