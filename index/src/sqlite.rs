@@ -185,8 +185,9 @@ impl SqliteIndex {
 
     fn read_cut_records(&self, query: &Query, sources: &[SourceId]) -> rusqlite::Result<Vec<CutRecord>> {
         let asked: HashSet<i64> = sources.iter().map(|source| source.0).collect();
-        let mut statement =
-            self.connection.prepare_cached("select source, record, bytes, offset, length, words from rests order by part")?;
+        let mut statement = self
+            .connection
+            .prepare_cached("select source, record, bytes, offset, length, words from rests order by part")?;
         let mut rows = statement.query([])?;
         let mut records = Vec::new();
         while let Some(row) = rows.next()? {

@@ -70,7 +70,8 @@ fn store_session(
     };
     let mut source = before.as_ref().map_or(SourceId(0), |before| before.id);
     if let Some(kept) = kept_cut_bytes {
-        let cut_bytes = kept + parts.iter().filter_map(|part| part.rest.as_ref()).map(|rest| rest.bytes as i64).sum::<i64>();
+        let cut_bytes =
+            kept + parts.iter().filter_map(|part| part.rest.as_ref()).map(|rest| rest.bytes as i64).sum::<i64>();
         let session = card.session();
         let (card, requests) =
             card.to_bytes().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;

@@ -306,7 +306,8 @@ impl Source {
             let table = self.table()?;
             let unreadable = table.unreadable().cloned().into_iter().collect();
             let contents = Contents::Rows(table);
-            let file = OpenFile { path: self.path.clone(), contents, torn: None, is_database: true, loaded: Vec::new() };
+            let file =
+                OpenFile { path: self.path.clone(), contents, torn: None, is_database: true, loaded: Vec::new() };
             return Ok((Files(vec![file]), unreadable));
         }
         let first = open_file(&self.path)?;
