@@ -159,3 +159,26 @@ fn a_file_that_was_changed_after_the_session_is_marked() {
     std::fs::write(path("changed.rs"), "fn a() {}\n").unwrap();
     assert!(!served.page("/s/sa/files").body.contains("changed since"));
 }
+
+#[test]
+fn two_changes_of_one_message_are_two_differences() {
+    let call = |id: &str, name: &str, input: Value| {
+        let mut line = record("assistant", id, None, json!({"role": "assistant", "content": ""}));
+        line["message"]["toolCalls"] = json!([{"id": format!("c-{id}"), "name": name, "arguments": input}]);
+        line
+    };
+    let mut lines = talk("Write it, then change it.", "I do.");
+    lines.push(call("a2", "write_file", json!({"file_path": "/w/a.txt", "content": "one\n"})));
+    lines.push(call("a3", "edit_file", json!({"file_path": "/w/a.txt", "old_string": "one", "new_string": "two"})));
+    lines[2]["parentUuid"] = "a1".into();
+    lines[3]["parentUuid"] = "a2".into();
+    // No copy was kept of a file that somebody else has: the calls say what changed.
+    for (at, path) in [(2, "/elsewhere/a.txt"), (3, "/elsewhere/a.txt")] {
+        lines[at]["message"]["toolCalls"][0]["arguments"]["file_path"] = path.into();
+    }
+    let page = Served::of(&[("sa", lines)]).page("/s/sa/files").body;
+    let (_, first) = page.split_once("id=\"c-a2-0\"").unwrap();
+    let (first, second) = first.split_once("id=\"c-a3-0\"").unwrap();
+    assert!(first.contains(">one</td>") && !first.contains("two"), "{page}");
+    assert!(second.contains("two"), "{page}");
+}

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use jiff::Timestamp;
 use maud::{Markup, html};
 use scrollback::model::{Host, Message, Part, ProjectPath};
-use scrollback::session::{RecordRef, Session};
+use scrollback::session::{Branch, RecordRef, Session};
 use scrollback::view::files::{
     ChangeAction, ChangeRow, FileHistory, FileRow, FileVersion, KnownVersion, OnDisk, unified_diff,
 };
@@ -118,10 +118,9 @@ impl Measured {
         let newest = changes.split_off(changes.len().saturating_sub(CHANGES_SHOWN));
         let head = session.head().map(|head| session.branch(head));
         let conversation = head.as_ref().map(Conversation::new);
-        let mut messages = Messages { session, head: conversation.as_ref(), last: None };
         let measured = newest.into_iter().map(|((number, row), at)| {
             let (diff, is_known) = compared(session, history, row, at, site);
-            let edit = if diff.is_none() { edit_of(&mut messages, row, at, site) } else { None };
+            let edit = if diff.is_none() { edit_of(session, conversation.as_ref(), row, at, site) } else { None };
             let of_diff = diff.as_deref().map(|diff| {
                 let (_, added, removed) = diff::numbered(diff);
                 (added, removed)
@@ -459,36 +458,38 @@ struct Edit {
     lines: (usize, usize),
 }
 
-/// Messages that make changes; one can make many, so the last one is kept.
-struct Messages<'s> {
+/// A message up to a record, whose call is then the last one.
+fn message_up_to<'s>(
     session: &'s Session,
-    head: Option<&'s Conversation<'s, 's>>,
-    last: Option<(usize, Message)>,
-}
-
-impl<'s> Messages<'s> {
-    /// The message with a record.
-    fn with(&mut self, record: RecordRef<'s>) -> Option<&Message> {
-        let Some((head, at)) = self.head.and_then(|head| Some((head, head.position(record)?))) else {
-            let branch = self.session.branch(record);
-            let conversation = Conversation::new(&branch);
-            let message = conversation.message(conversation.position(record)?)?.ok()?;
-            return Some(&self.last.insert((usize::MAX, message)).1);
-        };
-        if self.last.as_ref().is_none_or(|(last, _)| *last != at) {
-            self.last = Some((at, head.message(at)?.ok()?));
+    head: Option<&Conversation<'s, 's>>,
+    record: RecordRef<'s>,
+) -> Option<Message> {
+    let own = head.and_then(|head| Some(head.records(head.position(record)?)));
+    let branch = match own {
+        Some(own) => {
+            let mut records: Vec<RecordRef<'s>> = own.collect();
+            let end = records.iter().position(|own| own.order() == record.order());
+            records.truncate(end.map_or(records.len(), |end| end + 1));
+            Branch { records, gaps: Vec::new(), cycle: Vec::new() }
         }
-        self.last.as_ref().map(|(_, message)| message)
-    }
+        None => session.branch(record),
+    };
+    let conversation = Conversation::new(&branch);
+    conversation.message(conversation.position(record)?)?.ok()
 }
 
 /// What the call that made a change says of it, where no copy of the file was kept.
-fn edit_of(messages: &mut Messages<'_>, row: &FileRow, at: usize, site: &Site) -> Option<Edit> {
+fn edit_of<'s>(
+    session: &'s Session,
+    head: Option<&Conversation<'s, 's>>,
+    row: &FileRow,
+    at: usize,
+    site: &Site,
+) -> Option<Edit> {
     if site.places.mask.as_ref().is_some_and(|mask| mask.is_sensitive_file(&row.path)) {
         return None;
     }
-    let session = messages.session;
-    let message = messages.with(session.find(row.changes[at].message.as_str()).ok()?)?;
+    let message = message_up_to(session, head, session.find(row.changes[at].message.as_str()).ok()?)?;
     let calls = message.parts.iter().filter_map(Part::as_call);
     let edit = calls.rev().find_map(|call| match ToolView::of(call) {
         ToolView::Change(changes) => {
