@@ -37,6 +37,22 @@ fn answer(running: &Running, path: &str) -> (u16, String) {
     (head[9..12].parse().unwrap(), body.to_owned())
 }
 
+/// What a stream has until it ends, which must be soon: a quiet one only says that it is alive.
+fn rest(mut stream: TcpStream) -> String {
+    let (mut text, mut piece, end) = (Vec::new(), [0; 4096], Instant::now() + PATIENCE);
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    loop {
+        let read = stream
+            .read(&mut piece)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&text)));
+        text.extend_from_slice(&piece[..read]);
+        if read == 0 {
+            return String::from_utf8_lossy(&text).into_owned();
+        }
+        assert!(Instant::now() < end, "it does not end: {}", String::from_utf8_lossy(&text));
+    }
+}
+
 fn messages(running: &Running, id: &str) -> Vec<Value> {
     let (status, body) = answer(running, &format!("/api/v1/sessions/{id}/messages"));
     assert_eq!(status, 200, "{body}");
@@ -378,9 +394,9 @@ fn an_id_that_nobody_gave_means_that_everything_is_new() {
         let mut stream =
             asked(&running, "/api/v1/sessions/walk/events?parts=message", &format!("Last-Event-ID: {id}\r\n"));
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut text = Vec::new();
-        let mut piece = [0; 4096];
+        let (mut text, mut piece, end) = (Vec::new(), [0; 4096], Instant::now() + PATIENCE);
         while !text.windows(7).any(|window| window == b"\"world\"") {
+            assert!(Instant::now() < end, "{id:?}: {}", String::from_utf8_lossy(&text));
             let read = stream.read(&mut piece).unwrap_or_else(|_| panic!("{id:?}: {}", String::from_utf8_lossy(&text)));
             assert!(read > 0, "{id:?}");
             text.extend_from_slice(&piece[..read]);
@@ -406,7 +422,7 @@ fn a_session_that_does_not_exist_or_is_gone_is_an_error_and_not_a_stream() {
 
 #[test]
 fn a_line_that_is_written_over_comes_and_a_session_that_is_deleted_ends_the_stream() {
-    let running = Running::of(Served::of(&[("walk", talk("hello", "world"))]));
+    let running = Running::of(Served::of(&[("walk", talk("hello", &"world ".repeat(200)))]));
     let path = running.served.folder.path().join(".sage/sessions/walk/messages.jsonl");
     let mut client = Client::new(&running, "walk");
     client.settle(&|| "the beginning".to_owned());
@@ -415,9 +431,7 @@ fn a_line_that_is_written_over_comes_and_a_session_that_is_deleted_ends_the_stre
     client.settle(&|| "as long as it was".to_owned());
     assert_eq!(client.messages[0]["parts"][0]["text"], "hullo");
     fs::remove_file(&path).unwrap();
-    let mut stream = client.stream.take().unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.read_to_end(&mut Vec::new()).unwrap();
+    rest(client.stream.take().unwrap());
     assert_eq!(answer(&running, "/api/v1/sessions/walk/events").0, 410);
 }
 
@@ -459,8 +473,7 @@ fn an_answer_of_ours_ends_however_its_recorder_ends_it() {
             let error = record("error", "e1", log.last().as_deref(), json!({"role": "error", "content": "overloaded"}));
             log.add(error);
         }
-        let mut rest = String::new();
-        stream.read_to_string(&mut rest).unwrap_or_else(|error| panic!("{what}: {error}: {rest}"));
+        let rest = rest(stream);
         assert!(rest.ends_with("data: [DONE]\n\n"), "{what}: {rest}");
         assert_eq!(answer(&running, "/api/chat/chat/stream").0, 204, "{what}");
     }
