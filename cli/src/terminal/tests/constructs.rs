@@ -137,7 +137,7 @@ fn code_is_indented_and_cut_at_the_edge() {
 fn code_is_coloured_by_its_language() {
     insta::assert_snapshot!(coloured("```rust,ignore\nfn main() { // hi\n    let s = \"x\";\n}\n```"), @r#"
         ^[35mfn^[0m ^[34mmain^[0m() { ^[32m// hi^[0m
-            ^[35mlet^[0m s ^[35m=^[0m ^[32m"x"^[0m;
+            ^[35mlet^[0m s = ^[32m"x"^[0m;
         }
         "#);
 }
