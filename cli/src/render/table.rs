@@ -63,15 +63,17 @@ impl Column {
     }
 }
 
-/// Clean text, and how it is painted once its width is known.
+/// Clean text with its width, and how it is painted once that of the column is known.
 pub(crate) struct Cell {
     text: String,
+    columns: usize,
     brush: fn(Paint, &str) -> String,
 }
 
 impl Cell {
     pub(crate) fn new(text: impl Into<String>, brush: fn(Paint, &str) -> String) -> Cell {
-        Cell { text: text.into(), brush }
+        let text = text.into();
+        Cell { columns: width::of(&text), text, brush }
     }
 }
 
@@ -145,7 +147,7 @@ impl Table {
     }
 
     fn natural_width(&self, column: usize) -> usize {
-        let cells = self.rows.iter().map(|row| width::of(&row[column].text));
+        let cells = self.rows.iter().map(|row| row[column].columns);
         cells.chain([width::of(self.columns[column].title)]).max().unwrap_or(0)
     }
 

@@ -52,7 +52,10 @@ impl Dialect for ClaudeCode {
 
     fn layouts_in(&self, store: &Path) -> Vec<Layout> {
         ["*/*.jsonl", "*/*/subagents/agent-*.jsonl"]
-            .map(|pattern| Layout { sidecar: Some("*.meta.json"), ..Layout::lines(store.join("projects"), pattern) })
+            .map(|pattern| Layout {
+                sidecar: Some("agent-*.meta.json"),
+                ..Layout::lines(store.join("projects"), pattern)
+            })
             .into()
     }
 

@@ -17,8 +17,8 @@ pub struct Layout {
     pub pattern: &'static str,
     /// Further files of the same session beside its first one, read after it.
     pub companions: &'static [&'static str],
-    /// A file beside it with facts about the session, used only if the log does not have them. `*` is the log's own name
-    /// without its extension.
+    /// A file beside it with facts about the session, used only if the log does not have them. `*` is the rest of the log's own name
+    /// without its extension; only logs that begin as it does have one.
     pub sidecar: Option<&'static str>,
     /// The format of the file.
     pub format: Format,

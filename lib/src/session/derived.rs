@@ -1,5 +1,7 @@
 //! What is derived from a session's skeleton after each update: the tree, its heads, the facts and the issues.
 
+use std::sync::OnceLock;
+
 use crate::model::issue::{Issue, IssueKind, Issues, quoted};
 use crate::model::record::{Kind, Title, TitleSource};
 use crate::model::time::Micros;
@@ -15,7 +17,10 @@ use crate::session::tree::{Bridge, NodeIx, Tree, TreeRules};
 pub(crate) struct Derived {
     pub(crate) tree: Tree,
     pub(crate) keys: SharedKeys,
-    pub(crate) heads: Vec<(NodeIx, HeadKind)>,
+    /// Where the conversation ends.
+    pub(crate) head: Option<NodeIx>,
+    /// That and the ends of other branches, once somebody asks for them.
+    pub(crate) heads: OnceLock<Vec<(NodeIx, HeadKind)>>,
     /// Context records beside the conversation, in file order: each applies to the answers that follow.
     pub(crate) surroundings: Vec<NodeIx>,
     pub(crate) facts: Facts,
@@ -43,7 +48,7 @@ impl Session {
         self.skeleton.mark_summaries();
         let tree = Tree::build(&self.skeleton, rules);
         let keys = SharedKeys::new(&self.skeleton, &tree);
-        let heads = branch::heads(&self.skeleton, &tree, &keys);
+        let head = branch::main_head(&tree);
         let beside = |node: &NodeIx| {
             let entry = tree.entry(&self.skeleton, *node);
             entry.kind == Kind::Attachment && entry.flags.has(Flags::SIDE)
@@ -78,6 +83,6 @@ impl Session {
             issues.push(Issue::at(place, file, found.kind, found.detail.clone()));
         }
         issues.kept.sort_by(|a, b| (&a.file, a.offset).cmp(&(&b.file, b.offset)));
-        self.derived = Derived { tree, keys, heads, surroundings, facts, issues };
+        self.derived = Derived { tree, keys, head, heads: OnceLock::new(), surroundings, facts, issues };
     }
 }

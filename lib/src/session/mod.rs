@@ -160,12 +160,14 @@ impl Session {
 
     /// The record that the conversation continues from.
     pub fn head(&self) -> Option<RecordRef<'_>> {
-        self.derived.heads.first().map(|(node, _)| self.at(*node))
+        self.derived.head.map(|node| self.at(node))
     }
 
     /// Every head, the newest first.
     pub fn heads(&self) -> impl ExactSizeIterator<Item = Head<'_>> {
-        self.derived.heads.iter().map(|(node, kind)| Head { record: self.at(*node), kind: *kind })
+        let Derived { tree, keys, heads, .. } = &self.derived;
+        let heads = heads.get_or_init(|| branch::heads(&self.skeleton, tree, keys));
+        heads.iter().map(|(node, kind)| Head { record: self.at(*node), kind: *kind })
     }
 
     /// The record with this id.

@@ -187,7 +187,7 @@ impl<'s> RecordRef<'s> {
     pub(crate) fn hash_into(self, hash_into: &mut Xxh3) {
         let pieces = |record: RecordRef<'s>, hash_into: &mut Xxh3| {
             for entry in self.session.derived.tree.entries_of(record.node) {
-                let Entry { place, hash, .. } = self.session.skeleton.entries[entry as usize];
+                let Entry { place, hash, .. } = self.session.skeleton.entries[*entry as usize];
                 hash_into.update(&hash.to_le_bytes());
                 hash_into.update(&place.offset.to_le_bytes());
                 hash_into.update(&place.file.to_le_bytes());
@@ -208,13 +208,8 @@ impl<'s> RecordRef<'s> {
 
     /// Where its last fragment in the first file ends; `None` if it has none there.
     pub fn end(self) -> Option<u64> {
-        let entries = self.session.derived.tree.entries_of(self.node);
-        let places = entries.into_iter().map(|entry| self.session.skeleton.entries[entry as usize].place);
-        places
-            .into_iter()
-            .filter(|place| place.file == 0)
-            .map(|place| place.offset + u64::from(place.length))
-            .max()
+        let in_first_file = self.places().filter(|place| place.file == 0);
+        in_first_file.map(|place| place.offset + u64::from(place.length)).max()
     }
 
     /// The place of its first fragment.
@@ -228,9 +223,9 @@ impl<'s> RecordRef<'s> {
     }
 
     /// The places of all its fragments.
-    pub(crate) fn places(self) -> impl Iterator<Item = Place> {
+    pub(crate) fn places(self) -> impl Iterator<Item = Place> + 's {
         let entries = self.session.derived.tree.entries_of(self.node);
-        entries.into_iter().map(move |entry| self.session.skeleton.entries[entry as usize].place)
+        entries.iter().map(move |entry| self.session.skeleton.entries[*entry as usize].place)
     }
 
     /// The file of that place.

@@ -193,7 +193,7 @@ impl Session {
         let tree = &self.derived.tree;
         let mut owners = vec![None; self.skeleton.entries.len()];
         for node in 0..tree.nodes.len() as NodeIx {
-            tree.entries_of(node).into_iter().for_each(|entry| owners[entry as usize] = Some(node));
+            tree.entries_of(node).iter().for_each(|entry| owners[*entry as usize] = Some(node));
         }
         let entries = &self.skeleton.entries;
         let is_link = |entry: &Entry| !entry.flags.has(Flags::SIDE);

@@ -133,7 +133,7 @@ impl<'a> Line<'a> {
             if let Some(usage) = usage {
                 let request = match (&id, self.request_id.some()) {
                     (None, None) => None,
-                    (id, request) => Some(format!("{} {}", id.as_deref().unwrap_or(""), request.unwrap_or_default())),
+                    (id, request) => Some([id.as_deref().unwrap_or(""), &request.unwrap_or_default()].join(" ")),
                 };
                 let cost = self.cost_usd.0.and_then(Cost::recorded);
                 emit(Event::Usage { request: request.map(Cow::Owned), usage, model: model.clone(), cost });

@@ -85,8 +85,10 @@ fn first_tag(text: &str) -> Option<&str> {
 
 /// The text from the first opening of a tag to its last closing.
 fn inside<'t>(text: &'t str, tag: &str) -> Option<&'t str> {
-    let (_, rest) = text.split_once(&format!("<{tag}>"))?;
-    rest.rsplit_once(&format!("</{tag}>")).map(|(inside, _)| inside)
+    let after = |text: &'t str| text.strip_prefix(tag)?.strip_prefix('>');
+    let rest = text.match_indices('<').find_map(|(at, _)| after(&text[at + 1..]))?;
+    let last = rest.rmatch_indices("</").find(|(at, _)| after(&rest[at + 2..]).is_some());
+    last.map(|(at, _)| &rest[..at])
 }
 
 #[cfg(test)]

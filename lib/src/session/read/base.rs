@@ -84,7 +84,11 @@ pub(crate) fn inherit(session: &mut Session, origin: &BaseRef, reading: &ReadOpt
 fn last_entries(session: &Session) -> HashMap<u16, usize> {
     let records = session.head().map(|head| session.branch(head).records).unwrap_or_default();
     let mut last = HashMap::new();
-    for at in records.iter().flat_map(|record| session.derived.tree.entries_of(record.node)).map(|at| at as usize) {
+    for at in records
+        .iter()
+        .flat_map(|record| session.derived.tree.entries_of(record.node))
+        .map(|at| *at as usize)
+    {
         let of_file = last.entry(session.skeleton.entries[at].place.file).or_insert(at);
         *of_file = at.max(*of_file);
     }
@@ -123,7 +127,7 @@ impl Skeleton {
         let moved = |place: Place| Place { file: place.file + first_file, ..place };
         let nameless = record.id() == place.name();
         let id = if nameless { self.ids.intern(&moved(place).name()) } else { self.ids.intern(&record.id()) };
-        for at in derived.tree.entries_of(record.node) {
+        for &at in derived.tree.entries_of(record.node) {
             let entry = skeleton.entries[at as usize];
             let first_key = skeleton.keys.partition_point(|key| key.entry < at);
             let keys = skeleton.keys[first_key..].iter().take_while(|key| key.entry == at);

@@ -242,9 +242,8 @@ pub(crate) fn head_of(path: &Path, length: u64) -> Result<Vec<u8>> {
 /// Opens a file; also returns the first bytes on disk, as many as asked for, and its length there.
 fn open_limited(path: &Path, inflated_limit: u64, start_bytes: usize) -> Result<(OpenFile, Vec<u8>, u64)> {
     let (file, metadata) = regular_file::open(path, Links::Follow)?;
-    let mut start = vec![0; start_bytes.min(usize::try_from(metadata.len()).unwrap_or(usize::MAX))];
-    let read = fill_from(|at, bytes| read_some(&file, at, bytes), 0, &mut start).at(path)?;
-    start.truncate(read);
+    let start_bytes = start_bytes.min(usize::try_from(metadata.len()).unwrap_or(usize::MAX));
+    let start = read_new(&file, 0, start_bytes).at(path)?;
     let inflated = match Packing::of(&start) {
         Some(packing) => {
             // Reading by position moves the cursor on some systems.

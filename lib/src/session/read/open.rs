@@ -269,16 +269,17 @@ impl<'a> FileEnds<'a> {
         let start = self.size_bytes.saturating_sub(window);
         // One byte earlier: if it is an LF, the window begins with a whole line.
         let from = start.saturating_sub(1);
-        let mut bytes = if window <= NEAR_END_BYTES {
+        let read;
+        let bytes = if window <= NEAR_END_BYTES {
             let (near_end, begin) = self.near_end()?;
             // The file may have been cut since its size was asked for.
-            near_end.get((from - begin) as usize..).unwrap_or_default().to_vec()
+            near_end.get((from - begin) as usize..).unwrap_or_default()
         } else {
-            self.file.read_at(from, self.size_bytes - from)?
+            read = self.file.read_at(from, self.size_bytes - from)?;
+            read.as_slice()
         };
-        let skipped = if start == 0 { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
-        bytes.drain(..skipped);
-        Ok((bytes, from + skipped as u64))
+        let skipped = if start == 0 { 0 } else { memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1) };
+        Ok((bytes[skipped..].to_vec(), from + skipped as u64))
     }
 
     /// The last [`NEAR_END_BYTES`] with the byte before them, and where they begin: the end and the title are found there.

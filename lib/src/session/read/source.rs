@@ -262,8 +262,10 @@ impl Source {
 
     /// What that file would be called.
     fn named_sidecar(&self) -> Option<PathBuf> {
+        let name = self.layout.sidecar?;
+        let Some((before, after)) = name.split_once('*') else { return Some(self.path.with_file_name(name)) };
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
-        self.layout.sidecar.map(|name| self.path.with_file_name(name.replace('*', &stem)))
+        stem.starts_with(before).then(|| self.path.with_file_name(format!("{stem}{after}")))
     }
 
     /// The log that a row of a database refers to; the path itself if there is no readable log.

@@ -104,7 +104,7 @@ fn drop_inner(skeleton: &Skeleton, tree: &Tree, ends: &mut Vec<NodeIx>) {
 }
 
 /// The record that the agent names, unless the conversation continued after it; else the newest.
-fn main_head(tree: &Tree) -> Option<NodeIx> {
+pub(crate) fn main_head(tree: &Tree) -> Option<NodeIx> {
     let newest = tree.newest?;
     let continued = |leaf: NodeIx| {
         let is_before = tree.rewound_at.is_some_and(|at| tree.nodes[newest as usize].last < at);

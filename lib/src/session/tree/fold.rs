@@ -40,11 +40,12 @@ impl<'s> Fold<'s> {
     pub(crate) fn over(skeleton: &'s Skeleton, rules: TreeRules) -> (Tree, LinearConversation) {
         let mut tree = Tree::default();
         tree.by_id.resize(skeleton.ids.len(), NONE);
+        tree.nodes.reserve(skeleton.entries.len());
         let mut fold = Fold {
             skeleton,
             rules,
             tree,
-            parents: Vec::new(),
+            parents: Vec::with_capacity(skeleton.entries.len()),
             current: LinearConversation::default(),
             missing_base: None,
             missing_start: None,

@@ -36,7 +36,7 @@ impl SharedKeys {
         let mut node_of_entry = vec![NONE; skeleton.entries.len()];
         for node in 0..tree.nodes.len() as NodeIx {
             for entry in tree.entries_of(node) {
-                node_of_entry[entry as usize] = node;
+                node_of_entry[*entry as usize] = node;
             }
         }
         let known = skeleton.keys.iter().map(|key| (key, node_of_entry[key.entry as usize]));

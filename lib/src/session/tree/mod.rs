@@ -126,9 +126,9 @@ impl Tree {
     }
 
     /// The entries that make up a record, in file order.
-    pub(crate) fn entries_of(&self, node: NodeIx) -> Vec<u32> {
-        let single = || vec![self.nodes[node as usize].entry];
-        self.fragments.get(&node).cloned().unwrap_or_else(single)
+    pub(crate) fn entries_of(&self, node: NodeIx) -> &[u32] {
+        let single = || std::slice::from_ref(&self.nodes[node as usize].entry);
+        self.fragments.get(&node).map_or_else(single, Vec::as_slice)
     }
 
     pub(crate) fn parent(&self, node: NodeIx) -> Option<NodeIx> {
@@ -151,13 +151,12 @@ impl Tree {
 
     /// The root of each record's tree.
     pub(crate) fn roots(&self) -> Vec<NodeIx> {
-        let mut roots = vec![NONE; self.nodes.len()];
+        let (mut roots, mut walked) = (vec![NONE; self.nodes.len()], Vec::new());
         for start in 0..self.nodes.len() as NodeIx {
-            let unknown = self.lineage(start).take_while(|node| roots[*node as usize] == NONE);
-            let walked: Vec<NodeIx> = unknown.collect();
+            walked.extend(self.lineage(start).take_while(|node| roots[*node as usize] == NONE));
             let Some(&top) = walked.last() else { continue };
             let root = self.parent(top).map_or(top, |known| roots[known as usize]);
-            walked.into_iter().for_each(|node| roots[node as usize] = root);
+            walked.drain(..).for_each(|node| roots[node as usize] = root);
         }
         roots
     }
@@ -224,8 +223,9 @@ impl Tree {
         }
         let mut seen = vec![Visit::Never; self.nodes.len()];
         let starts = self.newest.into_iter().chain((0..self.nodes.len() as NodeIx).rev());
-        for start in starts.collect::<Vec<_>>() {
-            let (mut walk, mut at) = (Vec::new(), start);
+        let mut walk = Vec::new();
+        for start in starts {
+            let mut at = start;
             while at != NONE && seen[at as usize] == Visit::Never {
                 seen[at as usize] = Visit::OnThisWalk;
                 walk.push(at);
@@ -237,7 +237,7 @@ impl Tree {
                 cycle.reverse();
                 self.break_cycle(skeleton, cycle);
             }
-            walk.into_iter().for_each(|node| seen[node as usize] = Visit::Before);
+            walk.drain(..).for_each(|node| seen[node as usize] = Visit::Before);
         }
     }
 

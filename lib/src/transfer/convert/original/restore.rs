@@ -97,7 +97,7 @@ impl Original {
     /// Whether something was added to a record after the conversion, in a format that joins the pieces of a record.
     pub(in crate::transfer::convert) fn is_added_to_later(&self, record: RecordRef<'_>) -> bool {
         let Session { skeleton, derived, .. } = record.session;
-        let mut pieces = derived.tree.entries_of(record.node).into_iter();
+        let mut pieces = derived.tree.entries_of(record.node).iter().copied();
         let is_later = |at: u32| skeleton.entries[at as usize].place.offset >= self.converted_bytes;
         !record.is_inherited() && !self.is_newer(record) && pieces.any(is_later)
     }
