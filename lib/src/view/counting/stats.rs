@@ -472,14 +472,15 @@ pub struct BlockLeft {
     pub projected_cost_usd: Option<f64>,
 }
 
-/// The billing windows of the requests that count, the oldest first.
+/// The billing windows of the requests that count, the oldest first. A time asks for windows that have a request then, and does not
+/// change where they begin.
 pub fn blocks(sessions: &[CountedSession], elected: &Elected, query: &StatsQuery<'_>, now: Timestamp) -> Vec<Block> {
     let mut requests: Vec<(i64, Usage, Option<Cost>)> = Vec::new();
     for (at, session) in sessions.iter().enumerate().filter(|(_, session)| session.is_in_scope) {
         for request in counted(&session.counts.requests, &elected.requests[at]) {
             let request = elected.whole(request);
             let cost = cost_of(&request, name(&session.counts.models, request.model), query);
-            requests.extend(request.at.filter(|at| query.holds(Some(*at))).map(|at| (at, request.usage(), cost)));
+            requests.extend(request.at.map(|at| (at, request.usage(), cost)));
         }
     }
     requests.sort_by_key(|(at, ..)| *at);
@@ -489,7 +490,9 @@ pub fn blocks(sessions: &[CountedSession], elected: &Elected, query: &StatsQuery
         let start = first.div_euclid(HOUR_MICROS) * HOUR_MICROS;
         let (of_block, rest) = left.split_at(left.partition_point(|(at, ..)| *at < start + BLOCK_MICROS));
         left = rest;
-        blocks.extend(block(start, of_block, now));
+        if of_block.iter().any(|(at, ..)| query.holds(Some(*at))) {
+            blocks.extend(block(start, of_block, now));
+        }
     }
     blocks
 }

@@ -441,4 +441,10 @@ fn a_window_has_five_hours_from_the_full_hour() {
     let running = &blocks[1];
     assert_eq!((running.cost_per_hour, running.tokens_per_minute), (Some(2.0), Some(200.0 / 30.0)));
     assert_eq!(running.left.as_ref().map(|left| (left.minutes, left.projected_cost_usd)), Some((240.0, Some(9.0))));
+    let query = StatsQuery { since: "2026-03-01T12:30:00Z".parse().ok(), ..query };
+    let since = super::blocks(&sessions, &Elected::among(&sessions), &query, "2026-03-01T14:00:00Z".parse().unwrap());
+    assert_eq!(since, blocks, "a time does not change where windows begin, nor what is in them");
+    let query = StatsQuery { since: "2026-03-01T13:15:00Z".parse().ok(), ..query };
+    let since = super::blocks(&sessions, &Elected::among(&sessions), &query, "2026-03-01T14:00:00Z".parse().unwrap());
+    assert_eq!(since, blocks[1..]);
 }
