@@ -38,6 +38,13 @@ fn the_tables_give_back_every_message_of_the_demo() {
     assert_eq!(exported.code, 0, "{}", exported.all());
     let sessions = env.run(&["--demo", "list", "--sidechains", "--json"]).json();
     assert_eq!(exported.json()["sessions"], sessions.as_array().unwrap().len());
+    // The same without the lists of parts.
+    let parts_apart = env.work().join("parts.db");
+    fs::copy(&file, &parts_apart).unwrap();
+    Connection::open(&parts_apart)
+        .unwrap()
+        .execute_batch("alter table messages drop column parts")
+        .unwrap();
     for session in sessions.as_array().unwrap() {
         let id = session["id"].as_str().unwrap();
         let messages = |ran: support::Ran| {
@@ -50,8 +57,10 @@ fn the_tables_give_back_every_message_of_the_demo() {
         };
         let original =
             messages(env.run(&["--demo", "show", &format!("{}:{id}", session["dialect"].as_str().unwrap()), "--json"]));
-        let back = messages(env.run(&["show", &format!("{name}#{id}"), "--json"]));
-        assert_eq!(back, original, "{id}");
+        for tables in [name, "parts.db"] {
+            let back = messages(env.run(&["show", &format!("{tables}#{id}"), "--json"]));
+            assert_eq!(back, original, "{tables} {id}");
+        }
     }
     // Again: nothing changes.
     let before = rows(&file);
@@ -101,6 +110,10 @@ fn another_programs_database_is_left_alone() {
     let refused = env.run(&["export", "s1", "--to", "sqlite", "-o", "other.db"]);
     assert_eq!(refused.code, 2, "{}", refused.all());
     assert_eq!(fs::read(&file).unwrap(), before);
+    let note = env.work().join("note.db");
+    fs::write(&note, "\n").unwrap();
+    assert_eq!(env.run(&["export", "s1", "--to", "sqlite", "-o", "note.db"]).code, 2);
+    assert_eq!(fs::read(&note).unwrap(), b"\n", "SQLite takes it for a new database");
     assert_eq!(env.run(&["export", "s1", "--to", "sqlite"]).code, 2);
     assert_eq!(env.run(&["export", "--to", "sqlite", "-o", "a.db"]).code, 2, "no session");
 }

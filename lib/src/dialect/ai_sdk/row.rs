@@ -23,7 +23,7 @@ pub(super) static AGENTS: Rows = Rows {
     row: "SELECT * FROM agents WHERE rowid = ?1",
     lists: &[MESSAGES],
     log: Some(("log_path", "SELECT log_path FROM agents WHERE rowid = ?1")),
-    records: &[OWN_MESSAGES, MESSAGES_WITH_PARTS, MESSAGES_AND_PARTS],
+    records: &[OWN_MESSAGES, MESSAGES_WITH_PARTS, OWN_MESSAGES_AND_PARTS, MESSAGES_AND_PARTS],
 };
 
 /// The id of a message. Our own ids begin with the session's.
@@ -35,7 +35,7 @@ macro_rules! id {
 
 /// A message as JSON, with these parts.
 macro_rules! message {
-    ($parts:literal) => {
+    ($parts:expr) => {
         concat!(
             "iif(json_valid(m.metadata), json_object('id', ",
             id!(),
@@ -50,18 +50,22 @@ macro_rules! message {
     };
 }
 
-/// The messages of a session: this, if they fulfil that.
+/// The messages of a session: this, if they fulfil that. Where parts have no column for their state, its name means the empty one here.
 macro_rules! messages {
     ($message:expr, $condition:literal, $follows_log:literal) => {
         RecordRows {
             rows: concat!(
                 "SELECT m.rowid, ",
                 $message,
-                " FROM messages m JOIN agents a ON a.id = m.agent_id WHERE a.rowid = ?1 AND ",
+                " FROM messages m JOIN agents a ON a.id = m.agent_id, (SELECT NULL AS tool_state) WHERE a.rowid = ?1 AND ",
                 $condition,
                 " ORDER BY m.sequence"
             ),
-            row: concat!("SELECT ", $message, " FROM messages m JOIN agents a ON a.id = m.agent_id WHERE m.rowid = ?1"),
+            row: concat!(
+                "SELECT ",
+                $message,
+                " FROM messages m JOIN agents a ON a.id = m.agent_id, (SELECT NULL AS tool_state) WHERE m.rowid = ?1"
+            ),
             follows_log: $follows_log,
         }
     };
@@ -81,19 +85,30 @@ const MESSAGES_WITH_PARTS: RecordRows = messages!(
     true
 );
 
-/// Option C of the proposal: a row for each part. Texts are plain, everything else is JSON.
-const MESSAGES_AND_PARTS: RecordRows = messages!(
-    message!(
-        "(SELECT json_group_array(json(CASE \
-            WHEN p.type IN ('text', 'reasoning') THEN json_object('type', p.type, 'text', coalesce(p.content, '')) \
-            WHEN json_valid(p.content) THEN p.content \
-            WHEN p.type = 'step-start' THEN json_object('type', p.type) \
-            ELSE json_object('type', 'data-' || p.type, 'data', p.content) END)) \
-          FROM (SELECT type, content FROM message_parts WHERE message_id = m.id ORDER BY sequence) p)"
-    ),
-    "true",
-    true
-);
+/// A row for each part, as JSON. Texts are plain, with their state beside them, unless more is known of them; everything else is JSON.
+macro_rules! parts_in_rows {
+    () => {
+        message!(
+            "(SELECT json_group_array(json(CASE \
+                WHEN p.type IN ('text', 'reasoning') THEN CASE \
+                    WHEN json_valid(p.content) THEN iif(json_extract(p.content, '$.type') = p.type, p.content, p.plain) \
+                    ELSE p.plain END \
+                WHEN json_valid(p.content) THEN p.content \
+                WHEN p.type = 'step-start' THEN json_object('type', p.type) \
+                ELSE json_object('type', 'data-' || p.type, 'data', p.content) END)) \
+              FROM (SELECT type, content, iif(tool_state IS NULL, \
+                    json_object('type', type, 'text', coalesce(content, '')), \
+                    json_object('type', type, 'text', coalesce(content, ''), 'state', tool_state)) AS plain \
+                FROM message_parts WHERE message_id = m.id ORDER BY sequence) p)"
+        )
+    };
+}
+
+/// Option C of the proposal with our columns for branches.
+const OWN_MESSAGES_AND_PARTS: RecordRows = messages!(parts_in_rows!(), "m.on_branch = 1", false);
+
+/// Option C of the proposal: a row for each part.
+const MESSAGES_AND_PARTS: RecordRows = messages!(parts_in_rows!(), "true", true);
 
 /// The column with UIMessages: the whole conversation, where the program stores it.
 const MESSAGES: &str = "messages";

@@ -3,7 +3,7 @@
 use hashbrown::{HashMap, HashSet};
 use rusqlite::types::Value as Column;
 use rusqlite::{Transaction, params};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::model::error::Result;
 use crate::model::message::{Message, Part, Role};
@@ -262,14 +262,15 @@ fn type_of(part: &Value) -> &'static str {
     }
 }
 
-/// Texts are plain, everything else is the part as JSON.
+/// Texts are plain, with their state; everything else, and texts of which more is known, is the part as JSON.
 fn part_row(message: &str, at: usize, part: &Value) -> [Column; 8] {
     let kind = type_of(part);
     let field = |name: &str| part.get(name).and_then(Value::as_str).map(str::to_owned);
     let optional = |text: Option<String>| text.map_or(Column::Null, Column::Text);
+    let is_plain_text = matches!(kind, "text" | "reasoning") && is_plain(part);
     let content = match kind {
-        "text" | "reasoning" => field("text"),
         "step-start" => None,
+        _ if is_plain_text => field("text"),
         _ => Some(part.to_string()),
     };
     let is_call = kind == "tool-invocation";
@@ -282,8 +283,19 @@ fn part_row(message: &str, at: usize, part: &Value) -> [Column; 8] {
         optional(content),
         optional(name.filter(|_| is_call)),
         optional(field("toolCallId").filter(|_| is_call)),
-        optional(field("state").filter(|_| is_call)),
+        optional(field("state").filter(|_| is_call || is_plain_text)),
     ]
+}
+
+/// Whether a part is a text and at most its state, and the text is none that could be taken for a part.
+fn is_plain(part: &Value) -> bool {
+    let has_more =
+        |part: &Map<String, Value>| part.keys().any(|key| !matches!(key.as_str(), "type" | "text" | "state"));
+    let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
+    let is_like_a_part =
+        || serde_json::from_str::<Map<String, Value>>(text).is_ok_and(|text| text.contains_key("type"));
+    let is_more = part.as_object().is_some_and(has_more);
+    !is_more && (!text.trim_start().starts_with('{') || !is_like_a_part())
 }
 
 fn text_of(message: &Message) -> String {

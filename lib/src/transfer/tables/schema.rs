@@ -9,6 +9,8 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::model::error::{Error, Result};
 use crate::model::host::Host;
 use crate::model::regular_file;
+use crate::session::read::files;
+use crate::session::read::format::DATABASE_MAGIC;
 use crate::write::NewFile;
 
 /// How long a writer waits for others: each stores one session at a time, and a hundred runs may finish together.
@@ -104,6 +106,11 @@ pub(super) fn open(path: &Path, host: &Host) -> Result<Connection> {
         }
     }
     let database = |source| Error::Database { path: path.to_path_buf(), source };
+    // SQLite itself writes over a file of less than its first page.
+    let begin = files::head_of(path, DATABASE_MAGIC.len() as u64)?;
+    if !begin.is_empty() && begin != DATABASE_MAGIC {
+        return Err(Error::NotOurTables(path.to_path_buf()));
+    }
     let mut connection = connect(path)?;
     if steps_left(&connection, path)?.is_empty() {
         return Ok(connection);
