@@ -449,14 +449,14 @@ impl Ctx {
             kind: failure.kind,
             message: self.for_err(&failure.message).into_owned(),
             hint: failure.hint.as_deref().map(|hint| self.for_err(hint).into_owned()),
-            excerpt: None,
+            wrong: failure.wrong.clone(),
         };
         if self.json {
             json::compact(&mut self.err, &shown.json()).map_err(io::Error::from)?;
             return writeln!(self.err);
         }
         self.wrapped(&format!("scrollback: {}", shown.message))?;
-        if let Some([typed, caret]) = &failure.excerpt {
+        if let Some([typed, caret]) = failure.wrong.as_ref().map(|wrong| &wrong.excerpt) {
             let typed = self.for_err(typed).into_owned();
             writeln!(self.err, "  {typed}\n  {caret}")?;
         }

@@ -20,8 +20,17 @@ pub(crate) struct Failure {
     pub(crate) kind: FailureKind,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
-    /// What was typed, and a caret under what is wrong with it.
-    pub(crate) excerpt: Option<[String; 2]>,
+    /// What is wrong with what was typed.
+    pub(crate) wrong: Option<Wrong>,
+}
+
+/// A part of what was typed.
+#[derive(Debug, Clone)]
+pub(crate) struct Wrong {
+    /// All of it, and a caret under the part.
+    pub(crate) excerpt: [String; 2],
+    /// The bytes of the part.
+    bytes: Range<usize>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +47,7 @@ pub(crate) enum FailureKind {
 
 impl Failure {
     pub(crate) fn new(kind: FailureKind, message: impl Into<String>) -> Failure {
-        Failure { kind, message: message.into(), hint: None, excerpt: None }
+        Failure { kind, message: message.into(), hint: None, wrong: None }
     }
 
     pub(crate) fn hint(self, hint: impl Into<String>) -> Failure {
@@ -50,7 +59,7 @@ impl Failure {
         let columns = |text: Option<&str>| width::of(&clean::line(text.unwrap_or_default()));
         let caret = "^".repeat(columns(typed.get(wrong.clone())).max(1));
         let caret = format!("{}{caret}", " ".repeat(columns(typed.get(..wrong.start))));
-        Failure { excerpt: Some([clean::line(typed).into_owned(), caret]), ..self }
+        Failure { wrong: Some(Wrong { excerpt: [clean::line(typed).into_owned(), caret], bytes: wrong }), ..self }
     }
 
     pub(crate) fn exit_code(&self) -> u8 {
@@ -70,6 +79,9 @@ impl Failure {
         let mut error = json!({"kind": kind, "message": self.message});
         if let Some(hint) = &self.hint {
             error["hint"] = hint.clone().into();
+        }
+        if let Some(Wrong { bytes, .. }) = &self.wrong {
+            error["at"] = json!([bytes.start, bytes.end]);
         }
         json!({"error": error})
     }

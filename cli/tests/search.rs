@@ -75,6 +75,8 @@ fn what_is_wrong_with_a_query_has_a_caret() {
         assert!(ran.err.starts_with(expected), "{}", ran.err);
         assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{query}");
     }
+    let error: serde_json::Value = serde_json::from_str(&env.run(&["search", "--json", "water rol:user"]).err).unwrap();
+    assert_eq!(error["error"]["at"], serde_json::json!([6, 9]), "{error}");
     let ran = env.run(&["search", "wather", "--all"]);
     assert_eq!(ran.code, 1);
     assert_eq!(
