@@ -148,6 +148,52 @@ fn a_session_that_its_agent_rewrites_keeps_what_it_was() {
     assert_eq!(agent.run(&["keep", "status", "--json"]).json()["olderGenerations"], 2);
 }
 
+/// The texts that a search finds, each with whether its file is a kept copy, and how many sessions have them.
+fn found(agent: &Agent, query: &str) -> (Vec<(String, bool)>, usize) {
+    let sessions = agent.run(&["search", "--all", "--json", query]).json();
+    let sessions = sessions.as_array().unwrap();
+    assert!(sessions.iter().all(|found| found["session"]["kept"].is_null()), "{sessions:?}");
+    let hits = sessions.iter().flat_map(|found| found["hits"].as_array().unwrap());
+    let mut hits: Vec<(String, bool)> = hits
+        .map(|hit| (hit["record"].as_str().unwrap().to_owned(), hit["path"].as_str().unwrap().contains("/kept/")))
+        .collect();
+    hits.sort();
+    (hits, sessions.len())
+}
+
+#[test]
+fn what_a_rewritten_session_still_has_is_its_own_whatever_was_indexed_first() {
+    let agent = Agent::new();
+    agent.run(&["keep", "on"]);
+    agent.run(&["index"]);
+    let new = agent.log().with_extension("new");
+    fs::write(&new, line("u1", "When is high water?") + &line("u3", "Is the water warm?")).unwrap();
+    fs::rename(&new, agent.log()).unwrap();
+    let expected = [("u1", false), ("u2", true), ("u3", false)].map(|(id, kept)| (id.to_owned(), kept));
+    for rebuilt in [false, true] {
+        if rebuilt {
+            fs::remove_dir_all(agent.env.home().join(".cache/scrollback")).unwrap();
+            agent.run(&["index"]);
+        }
+        assert_eq!(found(&agent, "water"), (expected.to_vec(), 1), "rebuilt: {rebuilt}");
+        let one = agent.run(&["search", "--all", "--json", "--limit", "1", "low"]).json();
+        assert_eq!(one[0]["hits"][0]["record"], "u2", "also what only the copy has");
+    }
+}
+
+#[test]
+fn a_session_with_another_name_is_no_second_one() {
+    let agent = Agent::new();
+    agent.run(&["keep", "on"]);
+    agent.run(&["index"]);
+    fs::rename(agent.log(), agent.log().with_file_name("moved.jsonl")).unwrap();
+    let listed = agent.listed();
+    assert_eq!((listed.as_array().unwrap().len(), listed[0]["kept"].as_bool()), (1, None), "{listed}");
+    assert_eq!(agent.run(&["show", ID]).code, 0);
+    let expected = [("u1", false), ("u2", false)].map(|(id, kept)| (id.to_owned(), kept));
+    assert_eq!(found(&agent, "water"), (expected.to_vec(), 1));
+}
+
 #[test]
 fn what_is_removed_is_restored_with_its_copies() {
     let agent = Agent::new();

@@ -168,13 +168,14 @@ impl Archive {
         let (read, unreadable) = self.places.rows(unknown, self.now, depth, on_described);
         self.learn(&read, needed);
         sessions.extend(read);
+        let copies = listing::take_kept_copies(&mut sessions);
         listing::entitle(&mut sessions.iter_mut().map(|(row, _)| &mut **row).collect::<Vec<_>>());
         sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
-        Listing { sessions, unreadable }
+        Listing { sessions, copies, unreadable }
     }
 
     /// What a list shows of each session. Those of which that is damaged are forgotten, and so read anew.
-    fn cards(&mut self, known: &HashMap<Place, Known>) -> HashMap<SourceId, Card> {
+    pub(crate) fn cards(&mut self, known: &HashMap<Place, Known>) -> HashMap<SourceId, Card> {
         let Some(cards) = self.ask(|index| index.cards()) else { return HashMap::new() };
         let damaged: Vec<SourceId> =
             known.values().map(|known| known.id).filter(|id| !cards.contains_key(id)).collect();
@@ -310,7 +311,7 @@ impl Archive {
     }
 
     /// Keeps descriptions.
-    fn learn(&mut self, read: &[(Box<SessionRow>, Source)], depth: Depth) {
+    pub(crate) fn learn(&mut self, read: &[(Box<SessionRow>, Source)], depth: Depth) {
         if self.index.is_none() || read.is_empty() {
             return;
         }

@@ -62,6 +62,11 @@ impl Card {
         self.row.cwd.as_deref()
     }
 
+    /// When its newest record was written.
+    pub(crate) fn updated(&self) -> Option<Timestamp> {
+        self.row.updated
+    }
+
     /// The session that it was forked from.
     pub(crate) fn origin(&self) -> Option<&SessionId> {
         self.row.forked_from.as_ref()

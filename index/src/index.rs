@@ -127,6 +127,17 @@ pub struct Bookmark {
     pub standings: Vec<u8>,
 }
 
+/// What makes one match better than another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ranking {
+    /// How often the words are in the text, how rare they are, and how long the text is (BM25).
+    Words,
+    /// How long the text is, alone: the words weigh more in a short one, and nobody has to look at all that have them.
+    Length,
+    /// Nothing but its time.
+    Time,
+}
+
 /// A part that matches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Match {
@@ -186,7 +197,7 @@ pub trait Index {
     fn forget(&mut self, sources: &[SourceId]) -> Result<()>;
 
     /// The newest parts of these sessions that match: `limit` of them, and all others of the same time as the last one. Regular expressions and titles are the archive's work.
-    fn search(&self, query: &Query, sources: &[SourceId], limit: usize) -> Result<Vec<Match>>;
+    fn search(&self, query: &Query, sources: &[SourceId], limit: usize, by: Ranking) -> Result<Vec<Match>>;
 
     /// The records of these sessions that have text which is not indexed, as far as it could match.
     fn cut_records(&self, query: &Query, sources: &[SourceId]) -> Result<Vec<CutRecord>>;

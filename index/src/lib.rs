@@ -27,7 +27,7 @@ pub use archive::Archive;
 pub use card::{Card, Depth};
 pub use counts::{Counted, StoredCounts};
 pub use error::{Error, Result};
-pub use index::{Bookmark, CutRecord, Growth, Index, Known, Learned, Match, Place, SourceId, Texts};
+pub use index::{Bookmark, CutRecord, Growth, Index, Known, Learned, Match, Place, Ranking, SourceId, Texts};
 pub use part::{Part, Rest};
 pub use prices::{PRICES, listed_cost};
 pub use refresh::{Pending, Refreshed, Verified};

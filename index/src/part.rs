@@ -32,6 +32,8 @@ pub struct Part {
     pub labels: Labels,
     /// The same for a copy in another session.
     pub repeat: u64,
+    /// How long its text is, in bytes.
+    pub length: u32,
     /// What is not indexed of its text.
     pub rest: Option<Rest>,
     /// Its words, with spaces between them.
@@ -63,7 +65,7 @@ impl Part {
         let files = self.files.as_deref();
         let row =
             row_digest(self.role as i64, [self.tool.as_deref(), files, self.model.as_deref()], self.at, self.labels);
-        let own = row.wrapping_add(rest_digest(self.repeat as i64, self.rest.as_ref()));
+        let own = row.wrapping_add(rest_digest(self.repeat as i64, self.length, self.rest.as_ref()));
         words.fold(own, u64::wrapping_add)
     }
 }
@@ -83,8 +85,13 @@ pub(crate) fn row_digest(role: i64, names: [Option<&str>; 3], at: Option<i64>, l
 }
 
 /// What copies have in common and what is not indexed add to it.
-pub(crate) fn rest_digest(repeat: i64, rest: Option<&Rest>) -> u64 {
-    xxh3_64(format!("{repeat} {rest:?}").as_bytes())
+pub(crate) fn rest_digest(repeat: i64, length: u32, rest: Option<&Rest>) -> u64 {
+    xxh3_64(format!("{repeat} {length} {rest:?}").as_bytes())
+}
+
+/// How long a text is, in bytes.
+pub(crate) fn length(text: &SearchText) -> u32 {
+    u32::try_from(text.text.len()).unwrap_or(u32::MAX)
 }
 
 /// Calls `add` for each part of these records.
@@ -127,6 +134,7 @@ fn part(record: RecordRef<'_>, standing: Standing, text: SearchText, everything:
         role: text.role,
         labels: labels(standing, &text),
         repeat: repeat(&record.id(), at, &text),
+        length: length(&text),
         rest,
         tool: text.tool,
         files: (!text.files.is_empty()).then(|| text.files.join("\n")),

@@ -7,9 +7,11 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use hashbrown::{HashMap, HashSet};
+use jiff::Timestamp;
 use rayon::prelude::*;
 use scrollback::model::NamedRequests;
 use scrollback::session::Resumed;
+use scrollback::view::listing;
 use scrollback::view::texts::SearchTexts;
 use scrollback::{Error as ReadError, ReadOptions, Session, Source};
 
@@ -58,7 +60,8 @@ pub struct Pending {
     pub(crate) source: Source,
     /// How large its file is.
     pub bytes: u64,
-    modified: Option<std::time::SystemTime>,
+    /// Its newest record by what is known of it, else when its file was written.
+    updated: Option<Timestamp>,
     known: Option<KnownText>,
 }
 
@@ -73,28 +76,45 @@ struct KnownText {
 type Read = std::result::Result<Option<Learned>, ReadError>;
 
 impl Archive {
-    /// The sessions that are not known as deep as this, the oldest first: what is stored later counts as newer.
+    /// The sessions that are not known as deep as this, the oldest first: of many matches, those that were stored last are looked at first.
     pub fn pending(&mut self, sources: &[Source], depth: Depth) -> Vec<Pending> {
+        let unknown = self.unknown(sources, depth);
+        self.meet(&unknown);
         let known = self.known();
+        let cards = if unknown.is_empty() { HashMap::new() } else { self.cards(&known) };
         let mut pending = Vec::new();
-        for source in self.unknown(sources, depth) {
+        for source in unknown {
             let known = known.get(&Place::of(source));
             if known.is_some() || !self.is_unknown_excluded(source) {
-                pending.push(self.pending_one(source, known.filter(|known| known.depth >= depth)));
+                let mut one = self.pending_one(source, known.filter(|known| known.depth >= depth));
+                one.updated = known.and_then(|known| cards.get(&known.id)?.updated()).or(one.updated);
+                pending.push(one);
             }
         }
-        pending.sort_by(|a, b| (a.modified, &a.source.path).cmp(&(b.modified, &b.source.path)));
+        pending.sort_by(|a, b| (a.updated, &a.source.path).cmp(&(b.updated, &b.source.path)));
         pending
+    }
+
+    /// Describes the sessions of which nothing is known yet: a list has them then, and their texts are stored in its order.
+    fn meet(&mut self, sources: &[&Source]) {
+        let known = self.known();
+        let is_new = |source: &&&Source| !known.contains_key(&Place::of(source));
+        let new: Vec<Source> = sources.iter().filter(is_new).map(|source| (*source).clone()).collect();
+        // The order of one is nothing to find out.
+        if self.index.is_some() && new.len() > 1 {
+            let (met, _) = self.places.rows(new, self.now, listing::Depth::Ends, &|| {});
+            self.learn(&met, Depth::Ends);
+        }
     }
 
     fn pending_one(&mut self, source: &Source, known: Option<&Known>) -> Pending {
         let metadata = std::fs::metadata(&source.path).ok();
-        let modified = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
+        let updated = metadata.as_ref().and_then(|metadata| Timestamp::try_from(metadata.modified().ok()?).ok());
         let known = known.and_then(|known| {
             let bookmark = self.bookmark(source)?;
             Some(KnownText { stamp: known.stamp, depth: known.depth, bookmark })
         });
-        Pending { source: source.clone(), bytes: metadata.map_or(0, |metadata| metadata.len()), modified, known }
+        Pending { source: source.clone(), bytes: metadata.map_or(0, |metadata| metadata.len()), updated, known }
     }
 
     /// Reads what was appended to sessions whose text is known, and nothing else.

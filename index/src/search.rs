@@ -25,12 +25,12 @@ use scrollback::session::{RecordRef, Session};
 use scrollback::view::SessionRow;
 use scrollback::view::texts::{SearchText, SearchTexts};
 
-use crate::answer::{Answer, SearchOptions};
+use crate::answer::{Answer, SearchOptions, Sort};
 use crate::archive::Archive;
 use crate::card::Depth;
 use crate::decide::Questions;
-use crate::index::{Bookmark, CutRecord, Known, Match, SourceId};
-use crate::part::{is_long_output, labels, repeat};
+use crate::index::{Bookmark, CutRecord, Known, Match, Ranking, SourceId};
+use crate::part::{is_long_output, labels, length, repeat};
 use crate::query::{DocumentFacts, DocumentWords, Expr, Labels, Query};
 use crate::word_set::PossibleWords;
 use crate::words::Searchable;
@@ -64,10 +64,10 @@ struct Found {
     rank: f64,
 }
 
-/// A match that was found by reading, before it is ranked.
+/// A match that was found by reading. Where words rank, its rank is known when all was read.
 struct Weighed {
     found: Found,
-    weight: Weight,
+    weight: Option<Weight>,
 }
 
 /// A session in scope.
@@ -104,19 +104,12 @@ impl Archive {
                 Some(_) | None => unknown.push(asked),
             }
         }
-        let by_index = self.by_index(&indexed, questions.left());
-        match by_index {
-            Some(matches) => {
-                let cut = self.in_cut_outputs(query, &indexed, &matches, options, &mut answer);
-                found.extend(
-                    matches.into_iter().filter(|(_, is_cut)| !(cut.is_some() && *is_cut)).map(|(found, _)| found),
-                );
-                found.extend(cut.into_iter().flatten());
-            }
+        match self.known_matches(query, &indexed, questions.left(), options, &mut answer) {
+            Some(matches) => found.extend(matches),
             // The index failed: everything is read.
             None => unknown.extend(indexed.into_iter().map(|(asked, _)| asked)),
         }
-        found.extend(self.by_reading(query, &unknown, |_| true, &mut answer));
+        found.extend(self.by_reading(query, &unknown, ranking(query, options), &mut answer));
         answer.read_bytes += unknown.iter().map(|asked| asked.row.size_bytes).sum::<u64>();
         keep_newest(&mut found);
         self.show(query, scope, found, options, &mut answer);
@@ -131,9 +124,10 @@ impl Archive {
         if !query.wants_titles() {
             return Vec::new();
         }
-        let matching = scope.iter().enumerate().filter(|(_, (row, _))| {
+        let session_of = show::generations(scope);
+        let matching = scope.iter().enumerate().filter(|(at, (row, _))| {
             let facts = DocumentFacts::of_session(row);
-            query.matches(&DocumentWords::of(&row.title), &row.title, &facts)
+            session_of(*at) == *at && query.matches(&DocumentWords::of(&row.title), &row.title, &facts)
         });
         matching
             .map(|(session, (row, _))| Found {
@@ -148,8 +142,33 @@ impl Archive {
             .collect()
     }
 
+    /// What the index finds, and what long outputs have beyond it. `None` if the index fails on the way.
+    fn known_matches(
+        &mut self,
+        query: &Query,
+        indexed: &[(Asked<'_>, &Known)],
+        questions: Vec<Expr>,
+        options: SearchOptions,
+        answer: &mut Answer,
+    ) -> Option<Vec<Found>> {
+        let had_index = self.has_index();
+        let matches = self.by_index(indexed, questions, ranking(query, options))?;
+        let cut = self.in_cut_outputs(query, indexed, &matches, options, answer);
+        if had_index && !self.has_index() {
+            return None;
+        }
+        let is_known = |(_, is_cut): &(Found, bool)| !(cut.is_some() && *is_cut);
+        let found = matches.into_iter().filter(is_known).map(|(found, _)| found);
+        Some(found.collect::<Vec<_>>().into_iter().chain(cut.into_iter().flatten()).collect())
+    }
+
     /// Asks the index; `None` if it fails. Each match says whether some of its text is not indexed.
-    fn by_index(&mut self, asked: &[(Asked<'_>, &Known)], questions: Vec<Expr>) -> Option<Vec<(Found, bool)>> {
+    fn by_index(
+        &mut self,
+        asked: &[(Asked<'_>, &Known)],
+        questions: Vec<Expr>,
+        by: Ranking,
+    ) -> Option<Vec<(Found, bool)>> {
         let mut groups: Vec<(Query, Vec<SourceId>)> =
             questions.into_iter().map(|question| (Query::of(question), Vec::new())).collect();
         for (asked, known) in asked {
@@ -158,7 +177,7 @@ impl Archive {
         let positions: HashMap<SourceId, usize> = asked.iter().map(|(asked, known)| (known.id, asked.at)).collect();
         let mut found = Vec::new();
         for (question, sources) in groups.into_iter().filter(|(_, sources)| !sources.is_empty()) {
-            let matches = self.ask(|index| index.search(&question, &sources, MATCHES))?;
+            let matches = self.ask(|index| index.search(&question, &sources, MATCHES, by))?;
             found.extend(matches.into_iter().filter_map(|one| {
                 let Match { source, record, part, repeat, at, labels, rank, is_cut } = one;
                 let session = *positions.get(&source)?;
@@ -214,7 +233,7 @@ impl Archive {
             .map(|((asked, records), bookmark)| {
                 let session = reader.session(asked.source, bookmark.as_ref())?;
                 let records = records.iter().filter_map(|record| session.records().nth(record.record as usize));
-                scan(query, asked, &session, records, &is_long_output)
+                scan(query, asked, &session, records, &is_long_output, ranking(query, options))
             })
             .collect();
         answer.read_bytes += bytes;
@@ -236,14 +255,8 @@ impl Archive {
         Some(records)
     }
 
-    /// Reads sessions and compares each part that `is_asked`.
-    fn by_reading(
-        &self,
-        query: &Query,
-        asked: &[Asked<'_>],
-        is_asked: impl Fn(&SearchText) -> bool + Sync,
-        answer: &mut Answer,
-    ) -> Vec<Found> {
+    /// Reads sessions and compares each part.
+    fn by_reading(&self, query: &Query, asked: &[Asked<'_>], by: Ranking, answer: &mut Answer) -> Vec<Found> {
         let reader = self.reader();
         let look = Look::new(query, self.places.mask.as_deref());
         let scan = |asked: &Asked<'_>| {
@@ -251,9 +264,19 @@ impl Archive {
                 return Ok((Vec::new(), Sample::default()));
             }
             let session = reader.session(asked.source, None)?;
-            scan(query, asked, &session, session.records(), &is_asked)
+            scan(query, asked, &session, session.records(), &|_| true, by)
         };
         collected(asked.par_iter().map(scan).collect(), answer)
+    }
+}
+
+/// What an answer is ranked by. Only if the best matches are asked for, it is worth to look at all that have the words.
+fn ranking(query: &Query, options: SearchOptions) -> Ranking {
+    let has_words = query.terms().next().is_some() || query.has_regex();
+    match options.sort {
+        Sort::Relevance => Ranking::Words,
+        Sort::Newest | Sort::Oldest if has_words => Ranking::Length,
+        Sort::Newest | Sort::Oldest => Ranking::Time,
     }
 }
 
@@ -277,7 +300,8 @@ fn collected(scanned: Vec<Scanned>, answer: &mut Answer) -> Vec<Found> {
             Err(error) => answer.unreadable.push(error),
         }
     }
-    weighed.into_iter().map(|one| Found { rank: sample.rank(&one.weight), ..one.found }).collect()
+    let rank = |one: &Weighed| one.weight.as_ref().map_or(one.found.rank, |weight| sample.rank(weight));
+    weighed.into_iter().map(|one| Found { rank: rank(&one), ..one.found }).collect()
 }
 
 /// A look at bytes before they are read as a session, which costs many times as much: whether something in them could match.
@@ -357,6 +381,7 @@ fn scan<'s>(
     session: &'s Session,
     records: impl Iterator<Item = RecordRef<'s>>,
     is_asked: &(impl Fn(&SearchText) -> bool + Sync),
+    by: Ranking,
 ) -> Scanned {
     let mut texts = SearchTexts::new(session);
     let (wanted, mut found, mut sample) = (Wanted::of(query), Vec::new(), Sample::default());
@@ -370,11 +395,17 @@ fn scan<'s>(
             let facts = facts(asked.row, record, &text, labels);
             let words = DocumentWords::of(&text.text);
             if !query.matches(&words, &text.text, &facts) {
-                sample.pass(&wanted, &words);
+                if by == Ranking::Words {
+                    sample.pass(&wanted, &words);
+                }
                 continue;
             }
             let at = record.at().map(|at| at.as_microsecond());
-            let weight = sample.weigh(&wanted, &words, &text.text);
+            let (weight, rank) = match by {
+                Ranking::Words => (Some(sample.weigh(&wanted, &words, &text.text)), 0.0),
+                Ranking::Length => (None, f64::from(length(&text))),
+                Ranking::Time => (None, 0.0),
+            };
             let one = Found {
                 session: asked.at,
                 record: record.order() as u32,
@@ -382,7 +413,7 @@ fn scan<'s>(
                 repeat: repeat(&record.id(), at, &text),
                 at,
                 labels,
-                rank: 0.0,
+                rank,
             };
             found.push(Weighed { found: one, weight });
         }

@@ -20,7 +20,7 @@ use crate::card::{Card, Depth};
 use crate::checked::without_sum;
 use crate::counts::StoredCounts;
 use crate::error::{Error, Result};
-use crate::index::{Bookmark, CutRecord, Index, Known, Learned, Match, Place, SourceId};
+use crate::index::{Bookmark, CutRecord, Index, Known, Learned, Match, Place, Ranking, SourceId};
 use crate::part::{Rest, rest_digest, row_digest, word_digest};
 use crate::query::{Labels, Query};
 use crate::word_set::WordSet;
@@ -224,7 +224,7 @@ impl SqliteIndex {
             let sum = words.entry(row.get(1)?).or_default();
             *sum = sum.wrapping_add(digest);
         }
-        let sql = "select p.id, p.source, p.record, p.part, p.role, t.name, f.name, m.name, p.at, p.labels, p.repeat,
+        let sql = "select p.id, p.source, p.record, p.part, p.role, t.name, f.name, m.name, p.at, p.labels, p.repeat, p.length,
             r.bytes, r.offset, r.length, r.words from parts p
             left join names t on t.id = p.tool left join names f on f.id = p.files left join names m on m.id = p.model
             left join rests r on r.part = p.id and p.is_cut";
@@ -235,8 +235,8 @@ impl SqliteIndex {
             let name = |at: usize| row.get_ref(at)?.as_str_or_null().map_err(rusqlite::Error::from);
             let names = [name(5)?, name(6)?, name(7)?];
             let own = row_digest(row.get(4)?, names, row.get(8)?, Labels::from_bits(row.get(9)?));
-            let rest = row.get::<_, Option<i64>>(11)?.map(|_| rest(row, 11)).transpose()?;
-            let own = own.wrapping_add(rest_digest(row.get(10)?, rest.as_ref()));
+            let rest = row.get::<_, Option<i64>>(12)?.map(|_| rest(row, 12)).transpose()?;
+            let own = own.wrapping_add(rest_digest(row.get(10)?, row.get(11)?, rest.as_ref()));
             let digest = own.wrapping_add(words.remove(&row.get::<_, i64>(0)?).unwrap_or_default());
             digests.insert((SourceId(row.get(1)?), row.get(2)?, row.get(3)?), digest);
         }
@@ -348,8 +348,8 @@ impl Index for SqliteIndex {
         Ok(())
     }
 
-    fn search(&self, query: &Query, sources: &[SourceId], limit: usize) -> Result<Vec<Match>> {
-        self.newest_matches(query, sources, limit).map_err(|error| self.error(error))
+    fn search(&self, query: &Query, sources: &[SourceId], limit: usize, by: Ranking) -> Result<Vec<Match>> {
+        self.newest_matches(query, sources, limit, by).map_err(|error| self.error(error))
     }
 
     fn cut_records(&self, query: &Query, sources: &[SourceId]) -> Result<Vec<CutRecord>> {

@@ -12,7 +12,8 @@ use scrollback::view::SessionRow;
 use scrollback::view::texts::TextRole;
 use scrollback_index::query::{Label, Labels, Query};
 use scrollback_index::{
-    Bookmark, Card, Depth, Growth, Index, Learned, Match, Part, Place, Rest, SourceId, SqliteIndex, Texts, WordSet,
+    Bookmark, Card, Depth, Growth, Index, Learned, Match, Part, Place, Ranking, Rest, SourceId, SqliteIndex, Texts,
+    WordSet,
 };
 
 /// Opens the index of one user again and again: what was stored stays, if the number is the same.
@@ -63,6 +64,7 @@ fn part(record: u32, words: &str) -> Part {
         at: Some(i64::from(record)),
         labels: Labels::default(),
         repeat: u64::from(record),
+        length: words.len() as u32,
         rest: None,
         words: words.to_owned(),
         wholes: String::new(),
@@ -89,7 +91,12 @@ fn id(index: &dyn Index, name: &str) -> SourceId {
 /// The records that match, the newest first.
 fn found(index: &dyn Index, query: &str, sources: &[SourceId]) -> Vec<u32> {
     let query = Query::parse(query, Timestamp::UNIX_EPOCH, &TimeZone::UTC).unwrap();
-    index.search(&query, sources, 100).unwrap().iter().map(|found: &Match| found.record).collect()
+    index
+        .search(&query, sources, 100, Ranking::Words)
+        .unwrap()
+        .iter()
+        .map(|found: &Match| found.record)
+        .collect()
 }
 
 fn what_is_stored_is_known_until_it_is_forgotten(open: &Open<'_>) {
@@ -148,7 +155,10 @@ fn words_phrases_prefixes_and_filters_find_parts(open: &Open<'_>) {
     }
     assert_eq!(found(&*index, "water", &[b]), [7], "only where it is asked for");
     let query = Query::parse("water", Timestamp::UNIX_EPOCH, &TimeZone::UTC).unwrap();
-    assert_eq!(index.search(&query, &[a, b], 1).unwrap().len(), 1);
+    assert_eq!(index.search(&query, &[a, b], 1, Ranking::Words).unwrap().len(), 1);
+    let ranks = |by| index.search(&query, &[a, b], 9, by).unwrap().iter().map(|found| found.rank).collect::<Vec<_>>();
+    assert_eq!(ranks(Ranking::Length), [5.0, 13.0, 10.0], "in bytes, the newest match first");
+    assert_eq!(ranks(Ranking::Time), [0.0; 3]);
     let cut = |query: &str| -> Vec<_> {
         let query = Query::parse(query, Timestamp::UNIX_EPOCH, &TimeZone::UTC).unwrap();
         let cut = index.cut_records(&query, &[a, b]).unwrap();
@@ -164,7 +174,7 @@ fn words_phrases_prefixes_and_filters_find_parts(open: &Open<'_>) {
     // Whatever is asked, nothing fails.
     for hostile in ["\"\"", "'; drop table parts; --", "words MATCH *", "\u{0}", "NEAR(a b)", "^water", "split:water"] {
         if let Ok(query) = Query::parse(hostile, Timestamp::UNIX_EPOCH, &TimeZone::UTC) {
-            index.search(&query, &[a, b], 10).unwrap();
+            index.search(&query, &[a, b], 10, Ranking::Words).unwrap();
         }
     }
 }

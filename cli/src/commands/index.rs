@@ -96,11 +96,11 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     if !archive.has_index() {
         return Err(Failure::new(FailureKind::Io, "the index cannot be used").hint("see the warning above"));
     }
+    // An index that is closed has everything in one file.
+    let watched = (args.watch && !is_stopped).then_some(archive);
     if ctx.json {
         let path = archive::path(ctx);
-        let length = |path: std::path::PathBuf| std::fs::metadata(path).map_or(0, |file| file.len());
-        // What was stored last may be beside it still.
-        let bytes = path.iter().map(|path| length(path.clone()) + length(path.with_extension("db-wal"))).sum::<u64>();
+        let bytes = path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.len());
         ctx.print_json(&json!({
             "path": path.map(|path| path.display().to_string()), "sizeBytes": bytes, "read": read, "unchanged": known,
             "forgotten": forgotten, "unreadable": unreadable, "stopped": is_stopped,
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &IndexArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     } else {
         report(read, known, forgotten, is_stopped, ctx)?;
     }
-    if args.watch && !is_stopped {
+    if let Some(mut archive) = watched {
         watch(&mut archive, depth, ctx)?;
     }
     Ok(ExitCode::SUCCESS)

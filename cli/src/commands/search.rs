@@ -119,13 +119,13 @@ pub(crate) fn run(args: &SearchArgs, global: &Global, ctx: &mut Ctx) -> Result<E
 /// What an agent has rewritten since is found under the same id, where the session itself is in scope.
 fn add_older_generations(found: &mut scope::Found) {
     let older = found.archive.places().older_generations();
-    if older.is_empty() {
+    if older.is_empty() && found.copies.is_empty() {
         return;
     }
     let ids: HashSet<SessionId> = found.rows.iter().map(|(row, _)| row.id.clone()).collect();
-    let mut older = found.archive.describe(older, ListDepth::Ends, &|| {}).sessions;
-    older.retain(|(row, _)| ids.contains(&row.id));
-    found.rows.extend(older);
+    let older = found.archive.describe(older, ListDepth::Ends, &|| {}).sessions;
+    let older = older.into_iter().chain(std::mem::take(&mut found.copies));
+    found.rows.extend(older.filter(|(row, _)| ids.contains(&row.id)));
 }
 
 /// What is wrong with a question, and where.

@@ -24,6 +24,8 @@ use crate::terminal::progress::LateBar;
 pub(crate) struct Found {
     /// The newest first.
     pub(crate) rows: Vec<(Box<SessionRow>, Source)>,
+    /// Kept copies of sessions of any project, which have another name by now.
+    pub(crate) copies: Vec<(Box<SessionRow>, Source)>,
     /// How many belong to other projects.
     pub(crate) hidden: usize,
     /// How many files and folders could not be read; each has been reported.
@@ -66,7 +68,8 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
     let same_ids = sharing_an_id(listing.sessions.iter().map(|(row, source)| (&row.id, source)));
     let selected = scope.select(listing.sessions, &ctx.home.cwd);
     let (rows, hidden, project) = (selected.sessions, selected.hidden, selected.project);
-    Ok(Found { rows, hidden, unreadable, project, ids, same_ids, archive })
+    let copies = listing.copies;
+    Ok(Found { rows, copies, hidden, unreadable, project, ids, same_ids, archive })
 }
 
 /// Every session, and which of them are in scope: what one of them says can stand in another one, too.

@@ -31,9 +31,10 @@ impl Archive {
         answer: &mut Answer,
     ) {
         let (found, repeats) = joined(found, scope);
+        let session_of = generations(scope);
         let mut by_session: HashMap<usize, Vec<Found>> = HashMap::new();
         for one in found {
-            by_session.entry(one.session).or_default().push(one);
+            by_session.entry(session_of(one.session)).or_default().push(one);
         }
         let mut groups: Vec<(usize, Vec<Found>)> = by_session.into_iter().collect();
         for (_, matches) in &mut groups {
@@ -54,17 +55,30 @@ impl Archive {
         }
         answer.more_sessions = groups.len().saturating_sub(options.sessions);
         groups.truncate(options.sessions);
-        let bookmarks: Vec<Option<Bookmark>> = groups.iter().map(|(at, _)| self.bookmark(&scope[*at].1)).collect();
+        let best = |matches: &[Found]| matches[..options.hits.min(matches.len())].to_vec();
+        let bookmarks: HashMap<usize, Option<Bookmark>> = groups
+            .iter()
+            .flat_map(|(_, matches)| best(matches))
+            .map(|one| (one.session, self.bookmark(&scope[one.session].1)))
+            .collect();
         let reader = self.reader();
         let shown: Vec<scrollback::Result<FoundSession>> = groups
             .par_iter()
-            .zip(&bookmarks)
-            .map(|((at, matches), bookmark)| {
-                let (row, source) = &scope[*at];
-                let session = reader.session(source, bookmark.as_ref())?;
-                let hits = hits(query, &session, &row.title, matches, options, &repeats)?;
+            .map(|(at, matches)| {
+                let mut hits: Vec<(usize, Hit)> = Vec::new();
+                let mut left: Vec<(usize, Found)> = best(matches).into_iter().enumerate().collect();
+                // Older generations of it are in files of their own.
+                while let Some((_, Found { session: of, .. })) = left.first().copied() {
+                    let (own, others) = left.into_iter().partition(|(_, one)| one.session == of);
+                    left = others;
+                    let (row, source) = &scope[of];
+                    let session = reader.session(source, bookmarks.get(&of).and_then(Option::as_ref))?;
+                    hits.extend(self::hits(query, &session, &row.title, own, options, &repeats)?);
+                }
+                hits.sort_by_key(|(place, _)| *place);
+                let hits: Vec<Hit> = hits.into_iter().map(|(_, hit)| hit).collect();
                 let more = matches.len().saturating_sub(hits.len());
-                Ok(FoundSession { session: (**row).clone(), hits, more })
+                Ok(FoundSession { session: (*scope[*at].0).clone(), hits, more })
             })
             .collect();
         for session in shown {
@@ -76,11 +90,24 @@ impl Archive {
     }
 }
 
-/// Joins copies of a part in several sessions: the session that began first has it, the others are listed.
+/// The session under which matches of each one are shown: those of kept copies under the session that is there.
+pub(super) fn generations(scope: &[(Box<SessionRow>, Source)]) -> impl Fn(usize) -> usize {
+    let there = scope.iter().enumerate().filter(|(_, (row, _))| !row.kept);
+    let there: HashMap<(&str, &str), usize> =
+        there.rev().map(|(at, (row, _))| ((row.dialect.as_str(), row.id.as_str()), at)).collect();
+    move |at| {
+        let row = &scope[at].0;
+        let shown_under = there.get(&(row.dialect.as_str(), row.id.as_str())).filter(|_| row.kept);
+        shown_under.copied().unwrap_or(at)
+    }
+}
+
+/// Joins copies of a part in several sessions: the session that began first has it, the others are listed. What a session still has is
+/// its own, and not that of its kept copies.
 fn joined(found: Vec<Found>, scope: &[(Box<SessionRow>, Source)]) -> (Vec<Found>, HashMap<u64, Vec<SessionId>>) {
     let age = |one: &Found| {
         let row = &scope[one.session].0;
-        (row.started, row.id.0.clone())
+        (row.started, row.id.0.clone(), row.kept, row.path.clone())
     };
     let mut by_repeat: HashMap<u64, Vec<Found>> = HashMap::new();
     for one in found {
@@ -105,18 +132,18 @@ fn joined(found: Vec<Found>, scope: &[(Box<SessionRow>, Source)]) -> (Vec<Found>
     (kept, repeats)
 }
 
-/// The best matches of a session, with their text.
+/// Matches of a file with their text, and with their places among all of its session.
 fn hits(
     query: &Query,
     session: &Session,
     title: &str,
-    matches: &[Found],
+    matches: Vec<(usize, Found)>,
     options: SearchOptions,
     repeats: &HashMap<u64, Vec<SessionId>>,
-) -> scrollback::Result<Vec<Hit>> {
+) -> scrollback::Result<Vec<(usize, Hit)>> {
     let mut texts = SearchTexts::new(session);
     let mut hits = Vec::new();
-    for found in matches.iter().take(options.hits) {
+    for (place, found) in matches {
         let is_title = found.record == TITLE;
         let record = match is_title {
             true => texts.titled(title),
@@ -133,7 +160,8 @@ fn hits(
         }
         let also_in = repeats.get(&found.repeat).cloned().unwrap_or_default();
         let shown = text.as_ref().map_or(title, |text| text.text.as_str());
-        hits.push(Hit { also_in, ..hit(query, record, text.as_ref(), shown, &texts, options, found.labels) });
+        let hit = Hit { also_in, ..hit(query, record, text.as_ref(), shown, &texts, options, found.labels) };
+        hits.push((place, hit));
     }
     Ok(hits)
 }

@@ -10,7 +10,7 @@ use super::{Asked, Look};
 use crate::answer::Answer;
 use crate::archive::Archive;
 use crate::card::Depth;
-use crate::index::{Known, SourceId};
+use crate::index::{Known, Ranking, SourceId};
 use crate::query::{Query, distance, similar};
 use crate::words::each_word;
 
@@ -72,14 +72,14 @@ impl Archive {
         let is_in_cut = scope.indexed.par_iter().any(|(asked, known)| {
             records.get(&known.id).is_some_and(|records| !look.candidates(asked.source, records).is_empty())
         });
-        Some(is_in_cut || !self.by_reading(&query, &scope.unread, |_| true, &mut Answer::default()).is_empty())
+        Some(is_in_cut || !self.by_reading(&query, &scope.unread, Ranking::Time, &mut Answer::default()).is_empty())
     }
 
     fn is_indexed(&mut self, word: &str, scope: &Scope<'_>) -> Option<bool> {
         if scope.ids.is_empty() {
             return Some(false);
         }
-        let found = self.ask(|index| index.search(&Query::of_word(word), &scope.ids, 1))?;
+        let found = self.ask(|index| index.search(&Query::of_word(word), &scope.ids, 1, Ranking::Time))?;
         Some(!found.is_empty())
     }
 

@@ -10,7 +10,7 @@ use rusqlite::types::Value;
 use rusqlite::{Row, Transaction, params, params_from_iter};
 
 use super::{SqliteIndex, json, statement};
-use crate::index::{Match, SourceId};
+use crate::index::{Match, Ranking, SourceId};
 use crate::part::Part;
 use crate::query::{Labels, Query};
 
@@ -36,8 +36,9 @@ impl SqliteIndex {
         query: &Query,
         sources: &[SourceId],
         limit: usize,
+        by: Ranking,
     ) -> rusqlite::Result<Vec<Match>> {
-        let selection = self.selection(query, sources)?;
+        let selection = self.selection(query, sources, by)?;
         let (mut found, first) = self.last_stored(&selection, limit.saturating_add(1))?;
         if found.len() <= limit {
             return Ok(found);
@@ -59,7 +60,7 @@ impl SqliteIndex {
         }
     }
 
-    fn selection(&self, query: &Query, sources: &[SourceId]) -> rusqlite::Result<Selection> {
+    fn selection(&self, query: &Query, sources: &[SourceId], by: Ranking) -> rusqlite::Result<Selection> {
         let is_word = |word: &str| self.has_word(word).unwrap_or(false);
         let statement::Statement { words, condition, mut values } = statement::of(query, &is_word);
         let mut conditions = Vec::from_iter(condition);
@@ -67,13 +68,18 @@ impl SqliteIndex {
             values.push(json(sources).into());
             conditions.push(format!("p.source in (select value from json_each(?{}))", values.len()));
         }
-        let (row, tables, rank) = match words {
+        let (row, tables, weight) = match words {
             Some(words) => {
                 values.push(words.into());
                 conditions.push(format!("words match ?{}", values.len()));
                 ("words.rowid", "words join parts p on p.id = words.rowid", "words.rank")
             }
             None => ("p.id", "parts p", "0.0"),
+        };
+        let rank = match by {
+            Ranking::Words => weight,
+            Ranking::Length => "cast(p.length as real)",
+            Ranking::Time => "0.0",
         };
         conditions.push("true".to_owned());
         let columns = "p.source, p.record, p.part, p.repeat, p.at, p.labels, p.is_cut";

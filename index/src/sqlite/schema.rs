@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 const APPLICATION_ID: i64 = 0x7363_726c;
 
 /// Changes with every change of the tables, and of what is counted.
-const VERSION: i64 = 9;
+const VERSION: i64 = 10;
 
 /// How long a process waits for another one that writes.
 const BUSY: Duration = Duration::from_secs(10);
@@ -45,6 +45,7 @@ create table parts(
     at integer,
     labels integer not null,
     repeat integer not null,
+    length integer not null,
     is_cut integer not null
 );
 create index parts_of_record on parts(source, record);

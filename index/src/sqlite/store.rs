@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::newest::Times;
+use crate::card::Depth;
 use crate::checked::with_sum;
 use crate::index::{Bookmark, Growth, Learned, SourceId, Texts};
 use crate::part::{Part, Rest, labels_by_place};
@@ -59,7 +60,9 @@ fn store_session(
         (Texts::Grown(_), _) => None,
         (_, Some(before)) if before.stamp == stamp && before.depth >= depth as i64 => None,
         (_, Some(before)) => {
-            forget_texts(transaction, before.id)?;
+            if before.depth >= Depth::Text as i64 {
+                forget_texts(transaction, before.id)?;
+            }
             Some(0)
         }
         (_, None) => Some(0),
@@ -117,8 +120,8 @@ fn store_bookmark(transaction: &Transaction<'_>, source: SourceId, bookmark: Opt
 fn store_parts(transaction: &Transaction<'_>, parts: Vec<(SourceId, Part)>) -> rusqlite::Result<()> {
     let mut names = Names::read(transaction)?;
     let mut row = transaction.prepare_cached(
-        "insert into parts(source, record, part, role, tool, files, model, at, labels, repeat, is_cut)
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "insert into parts(source, record, part, role, tool, files, model, at, labels, repeat, length, is_cut)
+         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     let mut rest = transaction.prepare_cached("insert into rests values (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
     let mut words = transaction.prepare_cached("insert into words(rowid, split, whole) values (?1, ?2, ?3)")?;
@@ -137,6 +140,7 @@ fn store_parts(transaction: &Transaction<'_>, parts: Vec<(SourceId, Part)>) -> r
             part.at,
             part.labels.bits(),
             part.repeat as i64,
+            part.length,
             part.rest.is_some(),
         ])?;
         let number = transaction.last_insert_rowid();

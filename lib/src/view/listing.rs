@@ -134,6 +134,19 @@ pub fn entitle(rows: &mut [&mut SessionRow]) {
     }
 }
 
+/// Takes out the kept copies of sessions that are there, under another name: they are older generations of those.
+pub fn take_kept_copies(sessions: &mut Vec<(Box<SessionRow>, Source)>) -> Vec<(Box<SessionRow>, Source)> {
+    if sessions.iter().all(|(row, _)| !row.kept) {
+        return Vec::new();
+    }
+    let key = |row: &SessionRow| (row.dialect.clone(), row.id.clone());
+    let there: HashSet<_> = sessions.iter().filter(|(row, _)| !row.kept).map(|(row, _)| key(row)).collect();
+    let (copies, others) =
+        std::mem::take(sessions).into_iter().partition(|(row, _)| row.kept && there.contains(&key(row)));
+    *sessions = others;
+    copies
+}
+
 /// The sessions that a list reads whole.
 pub fn to_read_whole(sessions: &mut [(Box<SessionRow>, Source)]) -> Vec<&mut (Box<SessionRow>, Source)> {
     let affordable = affordable(&sessions.iter().map(|(row, _)| &**row).collect::<Vec<_>>());

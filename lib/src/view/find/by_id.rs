@@ -228,15 +228,16 @@ fn mentioning(candidates: Vec<Candidate>, id: &str, with_unreadable: bool) -> Ve
 }
 
 /// Leaves out what belongs to another one of these: the same file by a link, the compressed copy of a log, a row that refers to a
-/// log, a sub-agent's file that states the id of the session it worked for.
+/// log, a sub-agent's file that states the id of the session it worked for, a kept copy of a session that has another name by now.
 fn distinct(found: &[usize], sessions: &[Identified]) -> Vec<usize> {
     let real: Vec<RealPlace> = found.iter().map(|at| real_place(&sessions[*at].source)).collect();
-    let (mut files, mut logs, mut ids) = (HashSet::new(), HashSet::new(), HashSet::new());
+    let (mut files, mut logs, mut ids, mut there) = (HashSet::new(), HashSet::new(), HashSet::new(), HashSet::new());
     for (at, (path, _)) in found.iter().zip(&real) {
         let Identified { source, id } = &sessions[*at];
         files.insert(path);
         logs.extend(source.key.is_none().then_some(path));
         ids.extend((!is_of_sub_agent(path)).then(|| (source.dialect.name(), id.as_str())));
+        there.extend(source.kept_from().is_none().then(|| (source.dialect.name(), id.as_str())));
     }
     let (mut known, mut kept) = (HashSet::new(), Vec::new());
     for (at, place) in found.iter().zip(&real) {
@@ -244,7 +245,8 @@ fn distinct(found: &[usize], sessions: &[Identified]) -> Vec<usize> {
         let is_copy = is_called_packed(path) && files.contains(&path.with_extension(""));
         let is_row = source.key.is_some() && logs.contains(path);
         let is_part = is_of_sub_agent(path) && ids.contains(&(source.dialect.name(), id.as_str()));
-        if known.insert(place) && !is_copy && !is_row && !is_part {
+        let is_kept_copy = source.kept_from().is_some() && there.contains(&(source.dialect.name(), id.as_str()));
+        if known.insert(place) && !is_copy && !is_row && !is_part && !is_kept_copy {
             kept.push(*at);
         }
     }

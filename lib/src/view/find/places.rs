@@ -39,6 +39,8 @@ pub struct Places {
 pub struct Listing {
     /// The newest first.
     pub sessions: Vec<(Box<SessionRow>, Source)>,
+    /// Kept copies of some of them, which have another name by now.
+    pub copies: Vec<(Box<SessionRow>, Source)>,
     /// Folders and files that could not be read.
     pub unreadable: Vec<Error>,
 }
@@ -136,9 +138,10 @@ impl Places {
         on_described: &(dyn Fn() + Sync),
     ) -> Listing {
         let (mut sessions, unreadable) = self.rows(sources, now, depth, on_described);
+        let copies = listing::take_kept_copies(&mut sessions);
         listing::entitle(&mut sessions.iter_mut().map(|(row, _)| &mut **row).collect::<Vec<_>>());
         sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
-        Listing { sessions, unreadable }
+        Listing { sessions, copies, unreadable }
     }
 
     /// The same, each session by itself: without the titles that other sessions' files have for it, and in no order.
@@ -151,15 +154,15 @@ impl Places {
     ) -> (Vec<(Box<SessionRow>, Source)>, Vec<Error>) {
         let projects = Projects::default();
         let describe = |source: &Source| {
-            let row = self.row(source, &projects, now, depth);
+            let row = self.row(source, &projects, now, depth).map(Box::new);
             on_described();
             row
         };
-        let rows: Vec<Result<SessionRow>> = sources.par_iter().map(describe).collect();
+        let rows: Vec<Result<Box<SessionRow>>> = sources.par_iter().map(describe).collect();
         let (mut sessions, mut unreadable) = (Vec::new(), Vec::new());
         for (row, source) in rows.into_iter().zip(sources) {
             match row {
-                Ok(row) => sessions.push((Box::new(row), source)),
+                Ok(row) => sessions.push((row, source)),
                 Err(error) => unreadable.push(error),
             }
         }
