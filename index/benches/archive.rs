@@ -74,10 +74,11 @@ fn main() {
 
     let scope = archive.describe(sources.clone(), listing::Depth::Ends, &|| {}).sessions;
     let mut times = Vec::new();
-    for query in QUERIES.iter().cycle().take(QUERIES.len() * 3) {
-        let query = Query::parse(query, Timestamp::now(), &TimeZone::UTC).unwrap();
+    for asked in QUERIES.iter().cycle().take(QUERIES.len() * 3) {
+        let query = Query::parse(asked, Timestamp::now(), &TimeZone::UTC).unwrap();
         let options = SearchOptions { sort: Sort::Newest, sessions: 20, hits: 3, context: None };
         let (time, _) = timed(|| archive.search(&query, &scope, options));
+        report(&format!("ours: search {asked}"), time, "");
         times.push(time);
     }
     times.sort();

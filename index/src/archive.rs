@@ -170,7 +170,7 @@ impl Archive {
         sessions.extend(read);
         let copies = listing::take_kept_copies(&mut sessions);
         listing::entitle(&mut sessions.iter_mut().map(|(row, _)| &mut **row).collect::<Vec<_>>());
-        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
+        listing::sort_newest_first(&mut sessions);
         Listing { sessions, copies, unreadable }
     }
 
@@ -252,7 +252,7 @@ impl Archive {
     }
 
     /// Completes descriptions of [`listing::Depth::Ends`] as [`Places::complete`] does, and keeps what it learns.
-    pub fn complete(&mut self, sessions: &mut [(Box<SessionRow>, Source)]) -> Vec<ReadError> {
+    pub fn complete(&mut self, sessions: &mut Vec<(Box<SessionRow>, Source)>) -> Vec<ReadError> {
         if self.index.is_none() {
             return self.places.complete(sessions, self.now);
         }
@@ -260,7 +260,7 @@ impl Archive {
             return Vec::new();
         }
         let unreadable = self.read_whole(listing::to_read_whole(sessions));
-        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
+        listing::sort_newest_first(sessions);
         unreadable
     }
 

@@ -193,7 +193,7 @@ pub(crate) fn searched(places: &Places) -> String {
 
 /// The sources that can be read. Each error is reported once, and counted.
 pub(crate) fn readable(found: Vec<Result<Source, Error>>, ctx: &mut Ctx) -> Result<(Vec<Source>, usize), Failure> {
-    let (mut sources, mut warned) = (Vec::new(), HashSet::new());
+    let (mut sources, mut warned) = (Vec::with_capacity(found.len()), HashSet::new());
     for source in found {
         match source {
             Ok(source) => sources.push(source),

@@ -116,6 +116,14 @@ impl Layout {
         self.pattern.rsplit('/').next().is_some_and(|part| name_matches(part, &name))
     }
 
+    /// What the file beside a log would be called; `None` if such a log has none.
+    pub(crate) fn sidecar_of(&self, log: &Path) -> Option<PathBuf> {
+        let name = self.sidecar?;
+        let Some((before, after)) = name.split_once('*') else { return Some(log.with_file_name(name)) };
+        let stem = log.file_stem().unwrap_or_default().to_string_lossy();
+        stem.starts_with(before).then(|| log.with_file_name(format!("{stem}{after}")))
+    }
+
     /// The number of fixed characters in the pattern: of two layouts that match a file, the more exact one applies.
     pub(crate) fn exactness(&self) -> usize {
         self.pattern.len() - self.pattern.matches('*').count()

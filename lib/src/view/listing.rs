@@ -22,6 +22,9 @@ const WINDOW_LIMIT_BYTES: u64 = 1024 * 1024;
 /// Most sessions begin with a prompt, in a short line: a quarter of a window shows it, and takes a quarter of the time.
 const FIRST_LINES_BYTES: u64 = WINDOW_BYTES / WINDOW_GROWTH;
 
+/// The end shows the newest record: half a window has its line and a few more.
+const LAST_LINES_BYTES: u64 = WINDOW_BYTES / 2;
+
 /// A file no larger than the windows after one step is read whole: that costs no more and shows everything.
 const WHOLE_BYTES: u64 = WINDOW_BYTES * WINDOW_GROWTH;
 
@@ -70,7 +73,7 @@ fn from_ends(ends: &FileEnds<'_>, source: &Source, reading: &ReadOptions<'_>) ->
         session.cwd().is_some() && session.started().is_some() && has_prompt
     })?;
     let end = grow(
-        WINDOW_BYTES,
+        LAST_LINES_BYTES,
         ends.size_bytes,
         |window| ends.end(window),
         |_, session| session.head().is_some() && session.updated().is_some(),
@@ -182,8 +185,20 @@ pub fn is_known_whole(row: &SessionRow) -> bool {
     row.record_count.is_some()
 }
 
+/// Puts sessions into the order of a list. A source has some hundred bytes: each is moved once.
+pub fn sort_newest_first(sessions: &mut Vec<(Box<SessionRow>, Source)>) {
+    let order = |a: &(Box<SessionRow>, Source), b: &(Box<SessionRow>, Source)| newest_first_order(&a.0, &b.0);
+    if sessions.is_sorted_by(|a, b| order(a, b).is_le()) {
+        return;
+    }
+    let mut places: Vec<usize> = (0..sessions.len()).collect();
+    places.sort_by(|a, b| order(&sessions[*a], &sessions[*b]));
+    let mut unsorted: Vec<Option<_>> = std::mem::take(sessions).into_iter().map(Some).collect();
+    sessions.extend(places.into_iter().filter_map(|place| unsorted[place].take()));
+}
+
 /// The order of a list. Sessions of the same instant are in the order of their paths.
-pub fn newest_first_order(a: &SessionRow, b: &SessionRow) -> std::cmp::Ordering {
+fn newest_first_order(a: &SessionRow, b: &SessionRow) -> std::cmp::Ordering {
     b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path))
 }
 
@@ -223,7 +238,7 @@ fn grow<Seen>(
         if enough(window, &seen) || window >= size || window >= WINDOW_LIMIT_BYTES {
             return Ok(seen);
         }
-        window *= WINDOW_GROWTH;
+        window = if window < WINDOW_BYTES { WINDOW_BYTES } else { window * WINDOW_GROWTH };
     }
 }
 

@@ -521,15 +521,13 @@ impl Store {
     }
 
     pub(crate) fn place(&self, session: SessionId, path: &Path) -> Place {
-        let sidecar = Source::file(self.dialect, path).layout.sidecar;
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Place {
             dialect: self.dialect,
             writing: self.writing,
             disk: self.disk.clone(),
             host: self.host.clone(),
             session,
-            sidecar: sidecar.map(|name| path.with_file_name(name.replace('*', &stem))),
+            sidecar: Source::file(self.dialect, path).named_sidecar(),
             forked_from: None,
             mode: Mode::Live,
             redactor: self.redactor(),

@@ -17,7 +17,7 @@ const COMPANIONS: [(&str, &str, &str); 12] = [
     ("native", "sessions/s1/messages.jsonl", "sessions/s1/snapshots.jsonl"),
     ("native", "sessions/s1/messages.jsonl", "sessions/s1/metadata.json"),
     ("native", "messages.jsonl", "snapshots.jsonl"),
-    ("claude-code", "projects/-x/s1.jsonl", "projects/-x/s1.meta.json"),
+    ("claude-code", "projects/-x/agent-s1.jsonl", "projects/-x/agent-s1.meta.json"),
     ("claude-code", "projects/-x/s1/subagents/agent-1.jsonl", "projects/-x/s1/subagents/agent-1.meta.json"),
     (
         "qwen-code",

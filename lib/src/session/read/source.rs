@@ -261,11 +261,8 @@ impl Source {
     }
 
     /// What that file would be called.
-    fn named_sidecar(&self) -> Option<PathBuf> {
-        let name = self.layout.sidecar?;
-        let Some((before, after)) = name.split_once('*') else { return Some(self.path.with_file_name(name)) };
-        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
-        stem.starts_with(before).then(|| self.path.with_file_name(format!("{stem}{after}")))
+    pub(crate) fn named_sidecar(&self) -> Option<PathBuf> {
+        self.layout.sidecar_of(&self.path)
     }
 
     /// The log that a row of a database refers to; the path itself if there is no readable log.
@@ -339,14 +336,25 @@ impl Source {
 
 /// The sessions of some files, with the titles that their agent keeps elsewhere; errors come first.
 fn joined(files: Vec<Result<Source>>) -> Vec<Result<Source>> {
-    let (sources, errors): (Vec<_>, Vec<_>) = files.into_iter().partition(Result::is_ok);
-    let sources = segments::join(sources.into_iter().filter_map(Result::ok).collect());
-    let mut indexes: HashMap<(&str, PathBuf), TitleIndex> = HashMap::new();
-    let titled = |source: Source| {
-        let of_root = indexes.entry((source.dialect.name(), source.layout.root.clone()));
-        of_root.or_insert_with(|| title_index::read(source.dialect, &source.layout.root)).describe(source)
-    };
-    errors.into_iter().chain(sources.into_iter().map(titled).map(Ok)).collect()
+    let (mut sources, mut joined) = (Vec::with_capacity(files.len()), Vec::with_capacity(files.len()));
+    for file in files {
+        match file {
+            Ok(source) => sources.push(source),
+            Err(error) => joined.push(Err(error)),
+        }
+    }
+    // There are a few roots, and thousands of sessions.
+    let mut indexes: Vec<(&str, PathBuf, TitleIndex)> = Vec::new();
+    for source in segments::join(sources) {
+        let Source { dialect, layout: Layout { root, .. }, .. } = &source;
+        let is_its = |(name, of, _): &(&str, PathBuf, TitleIndex)| *name == dialect.name() && of == root;
+        let at = indexes.iter().position(is_its).unwrap_or_else(|| {
+            indexes.push((dialect.name(), root.clone(), title_index::read(*dialect, root)));
+            indexes.len() - 1
+        });
+        joined.push(Ok(indexes[at].2.describe(source)));
+    }
+    joined
 }
 
 /// Something else in the place of a folder: nothing in it can be found.

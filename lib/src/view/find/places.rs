@@ -140,7 +140,7 @@ impl Places {
         let (mut sessions, unreadable) = self.rows(sources, now, depth, on_described);
         let copies = listing::take_kept_copies(&mut sessions);
         listing::entitle(&mut sessions.iter_mut().map(|(row, _)| &mut **row).collect::<Vec<_>>());
-        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
+        listing::sort_newest_first(&mut sessions);
         Listing { sessions, copies, unreadable }
     }
 
@@ -172,14 +172,14 @@ impl Places {
     /// Completes descriptions that were made of [`Depth::Ends`]: reads the newest sessions whole, as far as
     /// [`listing::WHOLE_SESSION_BYTES`] and [`listing::WHOLE_LIST_BYTES`] allow. Those that cannot be read keep their
     /// descriptions. They are in the order of a list again.
-    pub fn complete(&self, sessions: &mut [(Box<SessionRow>, Source)], now: Timestamp) -> Vec<Error> {
+    pub fn complete(&self, sessions: &mut Vec<(Box<SessionRow>, Source)>, now: Timestamp) -> Vec<Error> {
         let projects = Projects::default();
         let complete = |(row, source): &mut (Box<SessionRow>, Source)| {
             self.row(source, &projects, now, Depth::Whole).map(|whole| listing::replace(row, whole))
         };
         let chosen = listing::to_read_whole(sessions);
         let unreadable = chosen.into_par_iter().filter_map(|session| complete(session).err()).collect();
-        sessions.sort_by(|(a, _), (b, _)| listing::newest_first_order(a, b));
+        listing::sort_newest_first(sessions);
         unreadable
     }
 

@@ -14,11 +14,9 @@ pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
         return vec![folder.to_path_buf()];
     }
     let companions = source.layout.companions.iter().map(|name| source.path.with_file_name(name));
-    let stem = source.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     // A sidecar that describes other sessions too does not belong to this one.
     let is_shared = layouts.iter().any(|layout| layout.sidecar.is_some_and(|name| name.starts_with("../")));
-    let sidecar = source.layout.sidecar.filter(|_| !is_shared).map(|name| name.replace('*', &stem));
-    let sidecar = sidecar.map(|name| source.path.with_file_name(name));
+    let sidecar = source.named_sidecar().filter(|_| !is_shared);
     std::iter::once(source.path.clone())
         .chain(source.earlier.iter().cloned())
         // Else the session would be listed again, as it was in them.
@@ -57,7 +55,7 @@ mod tests {
             (
                 "claude-code",
                 "/c/projects/p/x.jsonl",
-                &["/c/projects/p/x.jsonl", "/c/projects/p/x.meta.json", "/c/projects/p/x", "/c/file-history/x"],
+                &["/c/projects/p/x.jsonl", "/c/projects/p/x", "/c/file-history/x"],
             ),
             (
                 "claude-code",
