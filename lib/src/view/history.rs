@@ -93,6 +93,10 @@ pub struct Turn<'s> {
     pub model: Option<String>,
     /// The sender, in a room.
     pub sender: Option<String>,
+    /// The agent sends what it attached at its beginning.
+    begins_attached: bool,
+    /// The agent says it in the name of the system.
+    pub(crate) instructs: bool,
 }
 
 /// How a turn came about.
@@ -195,7 +199,8 @@ impl History<'_> {
 impl<'s> Turn<'s> {
     /// A turn without content.
     fn new(role: Role, origin: TurnOrigin) -> Turn<'s> {
-        Turn { role, origin, items: Vec::new(), records: Vec::new(), model: None, sender: None }
+        let (items, records) = (Vec::new(), Vec::new());
+        Turn { role, origin, items, records, model: None, sender: None, begins_attached: false, instructs: false }
     }
 }
 

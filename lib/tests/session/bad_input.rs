@@ -221,7 +221,7 @@ fn real_sessions_are_reported_for_their_damage_and_for_nothing_else() {
             let case = log.ancestors().find(|folder| folder.join("expected.json").is_file()).unwrap();
             let case = format!("{agent}/{}", case.file_name().unwrap().to_string_lossy());
             // The files are of later days than the noon that the other tests have.
-            let reading = ReadOptions { now: "2026-11-17T12:00:00Z".parse().unwrap(), ..reading() };
+            let reading = ReadOptions { now: "2026-11-20T12:00:00Z".parse().unwrap(), ..reading() };
             let session = Session::open(&Source::file(dialect::named(name).unwrap(), &log), &reading).unwrap();
             let (errors, notes): (Vec<&Issue>, Vec<&Issue>) =
                 session.issues().iter().partition(|issue| issue.severity == Severity::Error);

@@ -42,11 +42,18 @@ impl Judge {
         }
     }
 
-    /// Anthropic's Messages: a person begins, the roles alternate, results follow their calls at once and come first.
+    /// Anthropic's Messages: a person begins, the roles alternate, results follow their calls at once and come first. What Claude
+    /// Code says in the name of the system is between them.
     fn anthropic(&mut self, messages: &[Value]) {
         let (mut before, mut open) = ("assistant", Vec::new());
-        for message in messages {
-            let role = text(&message["role"]);
+        for (at, message) in messages.iter().enumerate() {
+            let (role, is_first) = (text(&message["role"]), at == 0);
+            if self.own && role == "system" {
+                self.check(!is_first, "a person begins", message);
+                let [block] = list(&message["content"]) else { return self.say("the system says one text") };
+                self.check(!text(&block["text"]).trim().is_empty(), "a text is not blank", block);
+                continue;
+            }
             self.check(matches!(role, "user" | "assistant"), "a role", message);
             self.check(role != before, "the roles alternate, a person begins", message);
             before = role;

@@ -26,7 +26,15 @@ pub(crate) fn told(case: &Path) -> Vec<String> {
 pub(crate) fn of_anthropic(messages: &[Value]) -> Vec<String> {
     let mut lines = Vec::new();
     for message in messages {
-        let who = if message["role"] == "assistant" { "A" } else { "U" };
+        let who = match message["role"].as_str() {
+            // The notation has none of its texts.
+            Some("system") => {
+                lines.push("ctx(S)".to_owned());
+                continue;
+            }
+            Some("assistant") => "A",
+            _ => "U",
+        };
         for block in message["content"].as_array().unwrap() {
             let text = |key: &str| block[key].as_str().unwrap_or_default();
             lines.push(match text("type") {

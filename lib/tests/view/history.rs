@@ -622,6 +622,58 @@ fn what_a_prompt_mentions_is_sent_before_it() {
     assert_eq!(sent, ["Done.", "Called.", "One.", called, read, "Today.", command, prompt, "Here."]);
 }
 
+fn of_corpus(case: &str) -> Session {
+    of_agent(
+        "claude-code",
+        &std::fs::read_to_string(crate::support::corpus().join(case).join("session.jsonl")).unwrap(),
+    )
+}
+
+/// Each message: its role and its texts, line feeds included.
+fn roles_and_texts(session: &Session) -> Vec<String> {
+    let (messages, _) = View::Anthropic.messages(&History::of(session, session.head().unwrap()).unwrap()).unwrap();
+    let texts = |message: &serde_json::Value| -> Vec<String> {
+        let blocks = message["content"].as_array().unwrap();
+        blocks
+            .iter()
+            .map(|block| block["text"].as_str().or(block["type"].as_str()).unwrap().to_owned())
+            .collect()
+    };
+    messages
+        .iter()
+        .map(|message| format!("{} {:?}", message["role"].as_str().unwrap(), texts(message)))
+        .collect()
+}
+
+/// Claude Code says it in a message of its own, without tags; the prompt gets no line feed.
+#[test]
+fn what_the_system_says_follows_the_users_message() {
+    assert_eq!(
+        roles_and_texts(&of_corpus("claude-code/changed-on-disk"))[2..],
+        [
+            r#"user ["And today?"]"#,
+            r#"system ["Note: brest.csv changed on disk:\n1\t05:00"]"#,
+            r#"assistant ["At 05:00."]"#
+        ]
+    );
+}
+
+/// The agent attaches context after the report of the failure, and separates it from the summary by no line feed.
+#[test]
+fn a_summary_that_a_failure_follows_ends_without_a_line_feed() {
+    let sent = roles_and_texts(&of_corpus("claude-code/compaction-after-an-error"));
+    assert!(
+        sent[0].starts_with(r#"user ["They spoke of tides.", "<command-name>/compact</command-name>\n""#),
+        "{}",
+        sent[0]
+    );
+    let session = of_corpus("claude-code/compaction-after-an-error");
+    let history = History::with_context(&session, session.head().unwrap()).unwrap();
+    let whole = View::Anthropic.messages(&history).unwrap().0[0].to_string();
+    let place = |text: &str| whole.find(text).unwrap();
+    assert!(place("of tides.\"") < place("The branch is main.") && place("The branch is main.") < place("/compact"));
+}
+
 #[test]
 fn a_prompt_that_waited_is_a_prompt() {
     let queued = |mode: &str| {

@@ -64,7 +64,7 @@ fn without_context(case: &Path) -> Vec<String> {
 fn read(case: &Path) -> Session {
     let source = Source::file(&ClaudeCode, &case.join("session.jsonl"));
     // Some files are of later days than the noon that the other tests have.
-    let reading = ReadOptions { now: "2026-11-18T12:00:00Z".parse().unwrap(), ..crate::support::reading() };
+    let reading = ReadOptions { now: "2026-11-20T12:00:00Z".parse().unwrap(), ..crate::support::reading() };
     Session::open(&source, &reading).unwrap()
 }
 

@@ -78,7 +78,8 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
         thinking: fields.parsed("thinkingMetadata"),
         error: line.failure(error),
         display: line.display(),
-        instructs: fields.text("renderedRole").as_deref() == Some("system"),
+        // What a person typed while the agent worked is sent in the person's name.
+        instructs: fields.text("renderedRole").as_deref() == Some("system") && !line.was_queued(),
         ..blocks.map(|blocks| part::content_from(blocks, &ToolRun::from_line(fields))).unwrap_or_default()
     };
     let written = content.parts.iter().rev().filter_map(part::todos);

@@ -181,7 +181,7 @@ fn into_body(turn: Turn<'_>) -> Option<Body> {
     let is_empty = content.parts.is_empty() && content.results.is_empty();
     let body = match turn.origin {
         TurnOrigin::Prompt | TurnOrigin::MidTurn | TurnOrigin::Summary => Body::User(content),
-        TurnOrigin::Injected => Body::Attachment(Content { to_model: true, ..content }),
+        TurnOrigin::Injected => Body::Attachment(Content { to_model: true, instructs: turn.instructs, ..content }),
         TurnOrigin::Instruction => Body::System(Content { to_model: true, ..content }),
         TurnOrigin::Answer => Body::Assistant(content),
         TurnOrigin::Results => Body::ToolResult(content),

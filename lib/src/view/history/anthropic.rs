@@ -1,7 +1,8 @@
 //! A history as `messages` of Anthropic's Messages API.
 //!
 //! The user is first and roles alternate; results come first in the message after their calls; thinking is sent with its
-//! signature, and only to the model that produced it.
+//! signature, and only to the model that produced it. What Claude Code tells the model in the name of the system is a message
+//! of that role after the user's.
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Value, json};
@@ -55,6 +56,10 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
             continue;
         }
         name_sender(turn.sender.as_deref(), &mut blocks);
+        if history.dialect == OWN && turn.instructs {
+            messages.instruct(turn, blocks, out);
+            continue;
+        }
         if turn.origin == TurnOrigin::Instruction {
             out.note(turn, "an instruction is sent as a user message");
         }
@@ -83,6 +88,8 @@ struct OpenMessage<'h> {
     role: &'static str,
     blocks: Vec<Value>,
     turn: &'h Turn<'h>,
+    /// What the system says after it.
+    instructions: String,
 }
 
 impl<'h> MessageQueue<'h> {
@@ -94,14 +101,29 @@ impl<'h> MessageQueue<'h> {
         match &mut self.current {
             Some(current) => {
                 let next_is_text = blocks.first().is_some_and(|block| block["type"] == "text");
-                let last = current.blocks.last_mut().filter(|_| self.joins_texts && role == "user" && next_is_text);
+                let is_joined = self.joins_texts && role == "user" && next_is_text && !turn.begins_attached;
+                let last = current.blocks.last_mut().filter(|_| is_joined);
                 if let Some(Value::String(text)) = last.and_then(|last| last.get_mut("text")) {
                     text.push('\n');
                 }
                 current.blocks.extend(blocks);
                 current.turn = turn;
             }
-            None => self.current = Some(OpenMessage { role, blocks, turn }),
+            None => self.current = Some(OpenMessage { role, blocks, turn, instructions: String::new() }),
+        }
+    }
+
+    /// Adds what the system says after the current message of the user.
+    fn instruct(&mut self, turn: &'h Turn<'h>, blocks: Vec<Value>, out: &mut ViewOutput<'_>) {
+        if self.current.as_ref().is_some_and(|current| current.role == "assistant") {
+            self.close(out);
+        }
+        let open = || OpenMessage { role: "user", blocks: Vec::new(), turn, instructions: String::new() };
+        let message = self.current.get_or_insert_with(open);
+        for text in blocks.iter().filter_map(|block| block["text"].as_str()) {
+            let before = if message.instructions.is_empty() { "" } else { "\n\n" };
+            message.instructions.push_str(before);
+            message.instructions.push_str(without_reminder_tags(text));
         }
     }
 
@@ -112,7 +134,7 @@ impl<'h> MessageQueue<'h> {
         while current.blocks.pop_if(|last| is_thinking(last)).is_some() {
             out.note(current.turn, "thinking without an answer is not sent");
         }
-        if current.blocks.is_empty() {
+        if current.blocks.is_empty() && current.instructions.is_empty() {
             self.current = self.before.take();
             return;
         }
@@ -121,13 +143,21 @@ impl<'h> MessageQueue<'h> {
     }
 
     fn send(&mut self, out: &mut ViewOutput<'_>) {
-        let Some(OpenMessage { role, blocks, turn }) = self.before.take() else { return };
-        if !std::mem::replace(&mut self.any, true) && role == "assistant" {
+        let Some(OpenMessage { role, blocks, turn, instructions }) = self.before.take() else { return };
+        if !std::mem::replace(&mut self.any, true) && (role == "assistant" || blocks.is_empty()) {
             out.beginning(turn, beginning());
         }
         // Moved, not copied: a text may be most of a session.
-        let fields = [("role", role.into()), ("content", blocks.into())];
-        out.message(fields.into_iter().map(|(name, value): (&str, Value)| (name.to_owned(), value)).collect());
+        let mut send = |role: &str, blocks: Vec<Value>| {
+            let fields = [("role", role.into()), ("content", blocks.into())];
+            out.message(fields.into_iter().map(|(name, value): (&str, Value)| (name.to_owned(), value)).collect());
+        };
+        if !blocks.is_empty() {
+            send(role, blocks);
+        }
+        if !instructions.is_empty() {
+            send("system", vec![json!({"type": "text", "text": instructions})]);
+        }
     }
 
     fn finish(mut self, out: &mut ViewOutput<'_>) {
@@ -135,6 +165,12 @@ impl<'h> MessageQueue<'h> {
         self.before = self.before.take().or(self.current.take());
         self.send(out);
     }
+}
+
+/// A text without the tags and line feeds that the agent removes where the system says it.
+fn without_reminder_tags(text: &str) -> &str {
+    let inside = text.strip_prefix("<system-reminder>\n").and_then(|text| text.strip_suffix("\n</system-reminder>"));
+    inside.unwrap_or(text)
 }
 
 struct BlockWriter<'h> {

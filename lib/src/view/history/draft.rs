@@ -47,6 +47,8 @@ pub(super) struct TurnDrafts<'s> {
     answer: Option<usize>,
     /// The last record was an item of an answer.
     in_items: bool,
+    /// How many drafts come before the last failure that the agent reported in the model's place.
+    after_failure: usize,
     pub(super) notes: Vec<Note>,
 }
 
@@ -80,6 +82,7 @@ impl<'s> TurnDrafts<'s> {
             }
             // The agent reports a failure in the model's place.
             Body::Assistant(content) if record.is_failure() && content.model.is_none() => {
+                self.after_failure = self.drafts.len();
                 self.notes.push(Note::new(record, "it reports a failure; it is not sent"));
             }
             Body::Assistant(content) => self.answer(record, content, group, is_item),
@@ -93,20 +96,24 @@ impl<'s> TurnDrafts<'s> {
             }
             Body::Attachment(mut content) => {
                 self.results(record, std::mem::take(&mut content.results));
-                match (content.to_model, self.context) {
-                    (true, _) if content.is_attached => self.attach(record, TurnOrigin::Injected, content.parts),
-                    (true, _) => self.add_turn(record, Role::User, TurnOrigin::Injected, content),
-                    (false, ContextPolicy::Include) => {
-                        // The agent's own data about it was not sent to the model.
-                        content.parts.retain(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
-                        let role = if content.instructs { Role::System } else { Role::User };
-                        match (content.parts.is_empty(), content.is_attached) {
-                            (true, _) => {}
-                            (false, true) => self.attach(record, TurnOrigin::Context, content.parts),
-                            (false, false) => self.add_turn(record, role, TurnOrigin::Context, content),
-                        }
+                let origin = if content.to_model { TurnOrigin::Injected } else { TurnOrigin::Context };
+                if !content.to_model {
+                    // The agent's own data about it was not sent to the model.
+                    content.parts.retain(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
+                    if content.parts.is_empty() {
+                        return;
                     }
-                    (false, ContextPolicy::Omit) => {}
+                }
+                let is_sent = content.to_model || self.context == ContextPolicy::Include;
+                match (is_sent, content.is_attached) {
+                    (true, true) => self.attach(record, origin, content.parts),
+                    (true, false) => {
+                        // What the agent sends again is for every model; of the APIs, one knows the system in that place.
+                        let is_system = content.instructs && !content.to_model;
+                        self.add_turn(record, if is_system { Role::System } else { Role::User }, origin, content);
+                    }
+                    (false, true) => self.omit_attached(),
+                    (false, false) => {}
                 }
             }
             // What a person did beside the conversation, or how it was stopped.
@@ -143,7 +150,7 @@ impl<'s> TurnDrafts<'s> {
     /// sent      answer  attachment  command  prompt      [attachment  prompt]
     /// ```
     fn attach(&mut self, record: RecordRef<'s>, origin: TurnOrigin, parts: Vec<Part>) {
-        let start = self.drafts.iter().rposition(|draft| draft.turn.role == Role::Assistant).map_or(0, |at| at + 1);
+        let start = self.attachments_start();
         let can_hold = |draft: &TurnDraft<'_>| draft.attached > 0 || draft.turn.origin == TurnOrigin::Prompt;
         if !self.drafts.get(start).is_some_and(can_hold) {
             self.answer = None;
@@ -155,13 +162,29 @@ impl<'s> TurnDrafts<'s> {
         let before = turn.items.len();
         turn.items.splice(*attached..*attached, parts);
         *attached += turn.items.len() - before;
+        turn.begins_attached = true;
         turn.records.push(record);
+    }
+
+    /// Where attachments go: after the last answer, or after what the agent reported in its place.
+    fn attachments_start(&self) -> usize {
+        let answer = self.drafts.iter().rposition(|draft| draft.turn.role == Role::Assistant);
+        answer.map_or(0, |at| at + 1).max(self.after_failure)
+    }
+
+    /// An attachment that this history leaves out: the agent sends it between the two texts that are now next to each other.
+    fn omit_attached(&mut self) {
+        let start = self.attachments_start();
+        if let Some(draft) = self.drafts.get_mut(start) {
+            draft.turn.begins_attached = true;
+        }
     }
 
     /// Adds a turn that is not the model's.
     fn add_turn(&mut self, record: RecordRef<'s>, role: Role, origin: TurnOrigin, content: Content) {
         (self.answer, self.in_items) = (None, false);
-        let mut turn = Turn { records: vec![record], sender: content.sender, ..Turn::new(role, origin) };
+        let (sender, instructs) = (content.sender, content.instructs);
+        let mut turn = Turn { records: vec![record], sender, instructs, ..Turn::new(role, origin) };
         for part in content.parts {
             match part {
                 Part::Tool(call) => {
@@ -376,7 +399,7 @@ impl<'s> TurnDrafts<'s> {
     /// The turns so far, and the notes on them. What follows begins anew; only the ids of calls stay taken.
     pub(super) fn finish(&mut self) -> (Vec<Turn<'s>>, Vec<Note>) {
         self.calls.clear();
-        (self.answer, self.in_items) = (None, false);
+        (self.answer, self.in_items, self.after_failure) = (None, false, 0);
         let mut notes = std::mem::take(&mut self.notes);
         let mut orphans: Vec<(RecordRef<'s>, ToolResult)> =
             self.early.drain().flat_map(|(_, results)| results).collect();

@@ -31,8 +31,10 @@ impl History<'_> {
         if is_cut && drop_results(view, &mut messages) {
             note("results whose calls come before the last messages are not sent");
         }
+        let first = messages.front().and_then(|first| first["role"].as_str());
+        // Where the system speaks in a message of its own, it does so after the user.
         let begins_with_answer =
-            messages.front().is_some_and(|first| matches!(first["role"].as_str(), Some("assistant" | "model")));
+            matches!(first, Some("assistant" | "model")) || (view == View::Anthropic && first == Some("system"));
         let filler = match view {
             View::Anthropic => Some(anthropic::beginning()),
             View::Gemini => Some(gemini::beginning()),
