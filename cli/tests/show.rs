@@ -413,3 +413,29 @@ fn the_output_of_a_persons_command_is_folded_like_any() {
     has_in_order(&show(&[]), &["! ls", "row 4", "… 12 more lines", "row 17", "row 20"]);
     has_in_order(&show(&["--full"]), &["row 5", "row 16"]);
 }
+
+/// A session of the corpus.
+fn show_case(case: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus").join(case).join("session.jsonl");
+    TestEnv::new().run(&["show", file.to_str().unwrap()]).out
+}
+
+#[test]
+fn what_hooks_said_and_what_was_loaded_is_shown_as_at_the_screen() {
+    has_in_order(
+        &show_case("claude-code/hooks"),
+        &[
+            "✓ Read  brest.csv",
+            "PostToolUse:Read hook returned blocking error: [check.sh]: that file is old",
+            "Stop hook feedback:",
+            "[stop.sh]: say the harbour",
+            "At 04:12 in Brest.",
+            "And today?",
+            "UserPromptSubmit says: hello from a hook",
+        ],
+    );
+    has_in_order(
+        &show_case("claude-code/loaded-and-restored"),
+        &["Loaded ports/CLAUDE.md", "/compact", "Skills restored (tides, ports)"],
+    );
+}

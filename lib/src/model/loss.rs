@@ -351,6 +351,11 @@ impl Losses {
         self.push(LossKind::Dropped.of(what));
     }
 
+    /// Drops context: what people saw of it is a notice to them.
+    pub(crate) fn dropped_context(&mut self, content: &Content) {
+        self.dropped(if content.display.is_some() { Kind::System } else { Kind::Attachment });
+    }
+
     pub(crate) fn renamed(&mut self, what: impl Into<Lost>) {
         self.push(LossKind::Renamed.of(what));
     }

@@ -43,6 +43,22 @@ fn the_page_lists_every_name() {
     assert_eq!(listed, all, "docs/converting.md lists the names of lib/src/model/loss.rs, in their order");
 }
 
+/// The model gets what hooks told it; of what one told only people, the person who converts hears.
+#[test]
+fn what_hooks_said_is_carried_or_reported() {
+    let log = std::fs::read_to_string(corpus().join("claude-code/hooks/session.jsonl")).unwrap();
+    for to in ["codex", "qwen-code"] {
+        let folder = folder();
+        let source = session("claude-code", folder.path(), &log.lines().collect::<Vec<_>>());
+        let there = convert(&source, named(to), &folder.path().join("there.jsonl")).unwrap();
+        assert_eq!(count(&there.losses, "notice", LossKind::Dropped), 1, "{to}: {:?}", there.losses);
+        let written = std::fs::read_to_string(&there.path).unwrap();
+        for said in ["It is spring.", "that file is old", "say the harbour", "It rains."] {
+            assert!(written.contains(said), "{to}: {said}");
+        }
+    }
+}
+
 #[test]
 fn what_moved_is_not_lost() {
     let logs = [

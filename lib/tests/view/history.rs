@@ -656,6 +656,34 @@ fn what_the_system_says_follows_the_users_message() {
             r#"assistant ["At 05:00."]"#
         ]
     );
+    let hooks = roles_and_texts(&of_corpus("claude-code/hooks"));
+    assert_eq!(
+        hooks,
+        [
+            r#"user ["When is high water?"]"#,
+            r#"system ["UserPromptSubmit hook success: It is spring."]"#,
+            r#"assistant ["tool_use"]"#,
+            r#"user ["tool_result"]"#,
+            r#"system ["PostToolUse:Read hook blocking error from command: \"check.sh\": [check.sh]: that file is old\n"]"#,
+            r#"assistant ["At 04:12."]"#,
+            r#"user ["Stop hook feedback:\n[stop.sh]: say the harbour\n"]"#,
+            r#"assistant ["At 04:12 in Brest."]"#,
+            r#"user ["And today?"]"#,
+            r#"system ["UserPromptSubmit hook additional context: It rains."]"#,
+            r#"assistant ["At 05:00."]"#,
+        ]
+    );
+    // What it says before the first prompt, and twice.
+    let log = r#"{"type":"attachment","uuid":"h","parentUuid":null,"attachment":{"type":"hook_success"},"rendered":[{"content":"<system-reminder>\nOne.\n</system-reminder>"}],"renderedRole":"system"}
+{"type":"user","uuid":"u","parentUuid":"h","message":{"role":"user","content":"Go."}}
+{"type":"attachment","uuid":"i","parentUuid":"u","attachment":{"type":"hook_success"},"rendered":[{"content":"<system-reminder>\nTwo.\n</system-reminder>"}],"renderedRole":"system"}"#;
+    let session = of_agent("claude-code", log);
+    assert_eq!(roles_and_texts(&session), [r#"user ["Go."]"#, r#"system ["One.\n\nTwo."]"#]);
+    // To other models it is said in the user's name, as the agent says other things.
+    assert!(!said(&session, View::OpenAi).contains(r#""role":"system""#));
+    let mut history = History::of(&session, session.head().unwrap()).unwrap();
+    let (last, _) = history.last_messages(1, View::Anthropic).unwrap();
+    assert_eq!(last.iter().map(|message| &message["role"]).collect::<Vec<_>>(), ["user", "system"]);
 }
 
 /// The agent attaches context after the report of the failure, and separates it from the summary by no line feed.

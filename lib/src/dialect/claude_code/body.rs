@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str) -> Body {
             let content = content(&fields, &line);
             // The agent sends a picture that was mentioned again; it renders nothing for it.
             let is_picture = matches!(content.parts.as_slice(), [Part::File(_)]);
-            let is_shown = is_picture || (line.shows_file() && content.parts.iter().any(is_in_reminder));
+            let is_shown = is_picture || (line.is_shown_again() && content.parts.iter().any(is_in_reminder));
             let to_model = line.is_meta.0 || line.was_queued() || is_shown;
             let is_attached = line.is_attachment() && !line.was_queued() && !content.instructs;
             Body::Attachment(Content { to_model, is_attached, ..content })

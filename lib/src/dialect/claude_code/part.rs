@@ -79,7 +79,8 @@ fn part(block: &RawObject<'_>, raw: &RawValue) -> Part {
     }
 }
 
-/// What the agent shows of an attachment: a file that it read along with a prompt, `@README.md`, or after a compaction; a task.
+/// What the agent shows of an attachment: a file that it read along with a prompt, `@README.md`, or after a compaction; a task;
+/// what a hook said; instructions and skills that it loaded.
 pub(super) fn attachment_notice(attachment: &RawObject<'_>) -> Option<String> {
     match attachment.text("type").as_deref()? {
         "file" | "already_read_file" => read_file(attachment),
@@ -88,12 +89,30 @@ pub(super) fn attachment_notice(attachment: &RawObject<'_>) -> Option<String> {
             let (task, status) = (attachment.string("description")?, attachment.string("status")?);
             Some(format!("Task \"{task}\" {status} in background"))
         }
+        "hook_blocking_error" => {
+            let error = attachment.object("blockingError").string("blockingError")?;
+            Some(format!("{} hook returned blocking error: {}", attachment.string("hookName")?, error.trim_end()))
+        }
+        "hook_system_message" => {
+            Some(format!("{} says: {}", attachment.string("hookName")?, attachment.string("content")?.trim_end()))
+        }
+        "nested_memory" => Some(format!("Loaded {}", name_of(attachment, "path")?)),
+        "invoked_skills" => {
+            let skills = attachment.objects("skills");
+            let names: Vec<String> = skills.iter().filter_map(|skill| skill.string("name")).collect();
+            (!names.is_empty()).then(|| format!("Skills restored ({})", names.join(", ")))
+        }
         _ => None,
     }
 }
 
+/// The name of a file as the agent shows it, else its path.
+fn name_of(attachment: &RawObject<'_>, path: &str) -> Option<String> {
+    attachment.string("displayPath").or_else(|| attachment.string(path))
+}
+
 fn read_file(attachment: &RawObject<'_>) -> Option<String> {
-    let name = attachment.string("displayPath").or_else(|| attachment.string("filename"))?;
+    let name = name_of(attachment, "filename")?;
     let lines = attachment.object("content").object("file").count("numLines")?;
     Some(format!("Read {name} ({lines} {})", if lines == 1 { "line" } else { "lines" }))
 }
@@ -273,6 +292,18 @@ mod tests {
             ),
             (r#"{"type": "task_status", "status": "completed"}"#, None),
             (r#"{"type": "directory", "displayPath": "src"}"#, Some("Listed directory src/")),
+            (
+                r#"{"type": "hook_blocking_error", "hookName": "PostToolUse:Read", "blockingError": {"blockingError": "no\n"}}"#,
+                Some("PostToolUse:Read hook returned blocking error: no"),
+            ),
+            (
+                r#"{"type": "hook_system_message", "hookName": "UserPromptSubmit", "content": "hello"}"#,
+                Some("UserPromptSubmit says: hello"),
+            ),
+            (r#"{"type": "hook_success", "hookName": "UserPromptSubmit", "content": "hello"}"#, None),
+            (r#"{"type": "nested_memory", "path": "/x/lib/A.md"}"#, Some("Loaded /x/lib/A.md")),
+            (r#"{"type": "invoked_skills", "skills": [{"name": "a"}, {"name": "b"}]}"#, Some("Skills restored (a, b)")),
+            (r#"{"type": "invoked_skills", "skills": []}"#, None),
             (r#"{"type": "skill_listing"}"#, None),
         ] {
             let attachment: RawObject<'_> = serde_json::from_str(attachment).unwrap();

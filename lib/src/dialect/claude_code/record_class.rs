@@ -40,21 +40,29 @@ const SIDE_TYPES: &[&str] = &[
 const NOTICES: &[&str] =
     &["away_summary", "informational", "local_command", "microcompact_boundary", "stop_hook_summary", "turn_duration"];
 
-/// Attachments with what the model was shown once of the project, which no start of the agent repeats: what a prompt mentions,
-/// and what a compaction shows again.
+/// Attachments with what the model was shown once, which no start of the agent repeats: what a prompt mentions, what a
+/// compaction shows again, what hooks said, and instructions of a folder that it came to.
 const SHOWN: &[&str] = &[
     "already_read_file",
     "compact_file_reference",
     "directory",
     "edited_text_file",
     "file",
+    "hook_additional_context",
+    "hook_blocking_error",
+    "hook_success",
+    "invoked_skills",
     "mcp_resource",
+    "nested_memory",
     "pdf_reference",
     "selected_lines_in_ide",
 ];
 
 /// Who is the author, or what the mode is, of the end of a task in the background.
 const NOTIFICATION: &str = "task-notification";
+
+/// How the agent tells the model what a hook said that lets it go on.
+const STOP_FEEDBACK: &str = "Stop hook feedback:\n";
 
 /// An attachment with the task list.
 pub(super) const TODO: &str = "todo";
@@ -97,8 +105,8 @@ impl<'a> Line<'a> {
         matches!(self.attachment_type(), Some(TODO | THINKING_MODE))
     }
 
-    /// Whether it shows the model a file, or a part of one.
-    pub(super) fn shows_file(&self) -> bool {
+    /// Whether it shows the model something that is sent again.
+    pub(super) fn is_shown_again(&self) -> bool {
         self.attachment_type().is_some_and(|name| SHOWN.contains(&name))
     }
 
@@ -134,7 +142,7 @@ impl<'a> Line<'a> {
             RecordClass::link(Kind::ToolResult)
         } else if self.is_compact_summary.0 {
             RecordClass::link(Kind::Compaction)
-        } else if self.is_meta.0 {
+        } else if self.is_meta.0 && !self.is_stop_feedback() {
             RecordClass::link(Kind::Attachment)
         } else {
             match self.display() {
@@ -149,6 +157,9 @@ impl<'a> Line<'a> {
     pub(super) fn display(&self) -> Option<Display> {
         match self.name.0.as_deref() {
             Some("system") if self.is_local_command() => local::display(self.content.0.as_deref()?),
+            Some("user") if self.is_stop_feedback() => {
+                Some(Display::Notification { text: self.message_text()?.to_owned() })
+            }
             Some("user") | None if !self.is_typed() => match self.scrollback.0.as_deref().and_then(Mark::parse) {
                 Some(mark) => Some(mark.display(&self.user_text()?)),
                 None => local::display(&self.user_text()?),
@@ -165,6 +176,16 @@ impl<'a> Line<'a> {
     /// Whether the agent sends the notice to the model.
     pub(super) fn is_sent_notice(&self) -> bool {
         self.name.0.as_deref() != Some("system") || (self.is_local_command() && !self.is_display_only.0)
+    }
+
+    /// Whether it is what a hook said when the model had ended its answer: the model answers it as a prompt.
+    fn is_stop_feedback(&self) -> bool {
+        self.is_meta.0 && self.message_text().is_some_and(|text| text.starts_with(STOP_FEEDBACK))
+    }
+
+    /// The only text of a message.
+    fn message_text(&self) -> Option<&str> {
+        self.message.0.as_ref()?.content.text()
     }
 
     fn is_prompt_command(&self) -> bool {

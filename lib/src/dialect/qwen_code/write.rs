@@ -61,7 +61,8 @@ fn lines(draft: &NewRecord<'_>) -> Written {
         Body::Title(title) => record.title(title),
         Body::Compaction(compaction) => record.compaction(compaction),
         Body::Rewind(rewind) => record.rewind(rewind),
-        Body::Attachment(_) | Body::Restore(_) | Body::Header(_) | Body::Other(_) => {
+        Body::Attachment(content) => record.losses().dropped_context(content),
+        Body::Restore(_) | Body::Header(_) | Body::Other(_) => {
             record.losses().dropped(draft.body.kind());
         }
     }

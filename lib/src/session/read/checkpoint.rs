@@ -25,7 +25,7 @@ use crate::session::tree::skeleton::{Control, ControlKind, Entry, KeyEntry, PREV
 use crate::session::{RecordRef, Session, Source};
 
 /// Changes with every change of how sessions are read: what was derived from them before is then out of date.
-pub const READING_VERSION: u32 = 5;
+pub const READING_VERSION: u32 = 6;
 
 /// How much of a file's beginning, and of what was read last, is compared.
 const COMPARED_BYTES: u64 = 4096;

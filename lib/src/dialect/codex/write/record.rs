@@ -126,7 +126,7 @@ impl Record<'_> {
         }
         match content.to_model {
             true => self.message_to_model(content, Kind::Attachment),
-            false => self.losses().dropped(Kind::Attachment),
+            false => self.losses().dropped_context(content),
         }
     }
 
