@@ -439,3 +439,16 @@ fn what_hooks_said_and_what_was_loaded_is_shown_as_at_the_screen() {
         &["Loaded ports/CLAUDE.md", "/compact", "Skills restored (tides, ports)"],
     );
 }
+
+#[test]
+fn the_output_of_a_command_stands_under_that_command() {
+    has_in_order(
+        &show_case("qwen-code/commands-without-text"),
+        &[
+            "  /about\n\n  cli version: 0.24.4\n  os platform: linux\n",
+            "  /tools\n\n  tools: Agent, Edit\n",
+            "  /summary\n\n  stage: completed\n  file path: .qwen/PROJECT_SUMMARY.md\n",
+            "  /model\n\n  Kept model as qwen-x\n",
+        ],
+    );
+}

@@ -4,6 +4,7 @@
 
 mod body;
 mod gemini;
+mod history_item;
 mod line;
 mod part;
 mod record_class;

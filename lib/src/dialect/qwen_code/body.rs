@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::line::Line;
 use super::tool_run::{self, ToolRun};
-use super::{part, record_class};
+use super::{history_item, part, record_class};
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::fields;
 use crate::dialect::local;
@@ -221,8 +221,9 @@ fn replacement(raw: &RawValue) -> Body {
 
 /// The text that people see.
 fn shown_text(payload: &RawObject<'_>) -> Option<String> {
-    let outputs = payload.objects("outputHistoryItems");
-    let outputs: Vec<String> = outputs.iter().filter_map(|item| item.string("text")).collect();
+    let outputs = payload.value("outputHistoryItems");
+    let outputs = outputs.as_ref().and_then(Value::as_array).into_iter().flatten();
+    let outputs: Vec<String> = outputs.filter_map(history_item::text).collect();
     if !outputs.is_empty() {
         return Some(outputs.join("\n"));
     }
@@ -230,7 +231,8 @@ fn shown_text(payload: &RawObject<'_>) -> Option<String> {
     if payload.text("phase").as_deref() == Some("result") {
         return None;
     }
-    let command = || payload.string("rawCommand").filter(|_| !payload.flag("hiddenInvocation"));
+    // Also one that the agent did not show: what it printed must not look like the output of the command before.
+    let command = || payload.string("rawCommand");
     let message = || payload.string("message");
     let failure = || match payload.value("error")? {
         Value::Object(fields) => Some(lenient::to_text(fields.get("message")?)),
