@@ -16,8 +16,9 @@ const PLAN_LINES: usize = 60;
 pub(super) fn plan(call: &ToolPart, text: &str, how: &CallLook<'_>) -> String {
     let word = match ending(call) {
         Ending::Ok => "accepted",
-        Ending::Failed | Ending::Denied | Ending::Interrupted => "rejected",
-        Ending::Running | Ending::Waiting | Ending::NoResult => word(call, how),
+        Ending::Denied | Ending::Interrupted => "rejected",
+        // It failed before it asked anybody.
+        Ending::Failed | Ending::Running | Ending::Waiting | Ending::NoResult => word(call, how),
     };
     let rendered = markdown::render(text, &how.look.beside(INDENT.len()));
     let lines: Vec<&str> = rendered.lines().collect();
@@ -41,8 +42,8 @@ pub(super) fn plan(call: &ToolPart, text: &str, how: &CallLook<'_>) -> String {
 pub(super) fn questions(call: &ToolPart, questions: &[Question<'_>], how: &CallLook<'_>) -> String {
     let word = match ending(call) {
         Ending::Ok => "answered",
-        Ending::Failed | Ending::Denied | Ending::Interrupted => "not answered",
-        Ending::Running | Ending::Waiting | Ending::NoResult => word(call, how),
+        Ending::Denied | Ending::Interrupted => "not answered",
+        Ending::Failed | Ending::Running | Ending::Waiting | Ending::NoResult => word(call, how),
     };
     let paint = how.paint();
     let mut out = head_saying(word, call, "", &id(call, how), how);
@@ -89,7 +90,7 @@ fn hanging(mark: &str, text: &str, how: &CallLook<'_>, style: impl Fn(&str) -> S
 
 #[cfg(test)]
 mod tests {
-    use scrollback::model::ToolState;
+    use scrollback::model::{Approval, ToolState};
     use scrollback::view::tool_view::ToolView;
     use serde_json::json;
 
@@ -105,11 +106,16 @@ mod tests {
         tool::render(&call, &ToolView::of(&call), how)
     }
 
+    fn denied(input: &Value, reason: &str) -> ToolState {
+        let approval = Approval { approved: Some(false), reason: Some(reason.to_owned()), ..Approval::default() };
+        ToolState::OutputDenied { input: input.clone(), approval }
+    }
+
     #[test]
     fn a_plan_is_markdown_and_says_whether_it_was_accepted() {
         let input = json!({"plan": "# Plan\n\n- **one**\n- two\u{1b}[2J", "planFilePath": "p.md"});
-        insta::assert_snapshot!(shown("ExitPlanMode", ToolState::failed(input.clone(), "the user said: smaller"), &FOLDED), @"
-          ✗ ExitPlanMode · rejected
+        insta::assert_snapshot!(shown("ExitPlanMode", denied(&input, "the user said: smaller"), &FOLDED), @"
+          ⊘ ExitPlanMode · rejected
             # Plan
 
             • one
@@ -125,6 +131,12 @@ mod tests {
             planFilePath  p.md
             approved
         ");
+        // The agent refused, and nobody was asked.
+        let failed = shown("ExitPlanMode", ToolState::failed(input.clone(), "You are not in plan mode."), &FOLDED);
+        assert!(
+            failed.contains("✗ ExitPlanMode · failed\n") && failed.contains("You are not in plan mode."),
+            "{failed}"
+        );
         assert!(shown("ExitPlanMode", ToolState::called(input), &FOLDED).contains("· no result\n"));
         let long = json!({"plan": "- a\n".repeat(100)});
         assert!(shown("x", ToolState::called(long), &FOLDED).ends_with("… 40 more lines (240 B); --full shows them\n"));
@@ -140,6 +152,13 @@ mod tests {
             ○ b: the second
             → neither
         ");
+        for (state, word) in [
+            (ToolState::failed(input.clone(), "Tool \"ask\" not found in registry."), "failed"),
+            (denied(&input, "Later."), "not answered"),
+        ] {
+            let shown = shown("ask", state, &FOLDED);
+            assert!(shown.contains(&format!("ask · {word}\n")), "{shown}");
+        }
         insta::assert_snapshot!(shown("ask", ToolState::done(input, json!("They chose b.")), &FOLDED), @"
           ✓ ask · answered
             Which?
