@@ -158,7 +158,14 @@ fn requests_that_a_fork_copied_count_once() {
     });
     assert_eq!(outputs.collect::<Vec<_>>(), [('c', 10), ('b', 10), ('a', 10)], "three requests were made: {rows:#}");
     let shown = env.run(&["show", &branch]).out;
-    assert!(shown.contains("tokens: 200 in, 20 out; 110 of them copied"), "{shown}");
+    assert!(shown.contains("of these copied from another session: 100 in, 10 out"), "{shown}");
+    // One session alone says the same, with and without marks.
+    for (session, copied) in [(&original, None), (&branch, Some(10)), (&fork, Some(20))] {
+        let page = env.run(&["show", session, "--json"]).json();
+        assert_eq!(page["session"]["copiedUsage"]["output"].as_u64(), copied, "{session}");
+    }
+    let shown = env.run(&["show", &fork]).out;
+    assert!(shown.contains("of these copied from another session: 200 in, 20 out"), "{shown}");
     let mut wide = env.command(&["list", "--all"]);
     wide.env("COLUMNS", "140");
     assert_eq!(env.ran(wide, b"").out.matches("  110\n").count(), 3, "the table has what each session made itself");

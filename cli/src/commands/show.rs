@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use scrollback::model::{Error, Message, RecordId, Sdk};
 use scrollback::session::{Branch, Bridge, RecordRef, Session, Source};
 use scrollback::view::find::SessionName;
-use scrollback::view::{Conversation, Page, listing};
+use scrollback::view::{Conversation, Page, SessionRow, listing, origins};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
@@ -128,7 +128,9 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
             let messages = conversation.messages(range.clone());
             messages.map(|message| message.map(|message| message.for_sdk(args.sdk)))
         });
-        ctx.stream_json(&session.page(&branch, Some(head), messages, whole)?)?;
+        let mut page = session.page(&branch, Some(head), messages, whole)?;
+        mark_copied_requests(&session, source.as_deref(), &mut page.session, global, ctx)?;
+        ctx.stream_json(&page)?;
     } else {
         let empty = conversation.is_empty().then(|| session.check_not_empty(Some(head)));
         let left = match empty {
@@ -142,9 +144,11 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         let ids = ShortIds::of_records(&session);
         let places = scope::places(global, ctx)?;
         let parent = session.id().0;
+        let mut row = session.row()?;
+        mark_copied_requests(&session, source.as_deref(), &mut row, global, ctx)?;
         let sub_agents = source.map(|source| SubAgents::new(places, *source, parent, ctx.now));
         let (branch, conversation) = (&branch, &conversation);
-        let transcript = Transcript { session: &session, branch, conversation, range, detail, ids, sub_agents };
+        let transcript = Transcript { session: &session, row, branch, conversation, range, detail, ids, sub_agents };
         print(&transcript, at, ctx)?;
         if let Some(left) = left {
             rewound_to_the_start(&session, &left, &transcript.ids, ctx)?;
@@ -152,6 +156,20 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         footer(&session, &session_part(&args.session, named.record.as_deref(), &session), ctx)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Counts what a session copied from others; one that was piped has none beside it.
+fn mark_copied_requests(
+    session: &Session,
+    source: Option<&Source>,
+    row: &mut SessionRow,
+    global: &Global,
+    ctx: &Ctx,
+) -> Result<(), Failure> {
+    if let Some(source) = source {
+        origins::mark_copied_requests(session, row, &scope::places(global, ctx)?.finder(source));
+    }
+    Ok(())
 }
 
 /// Says that nothing is left on the branch, and how to see what was.

@@ -6,10 +6,10 @@ use std::ops::Range;
 
 use scrollback::model::{Role, Usage};
 use scrollback::session::{Branch, Gap, HeadKind, Session};
-use scrollback::view::Conversation;
 use scrollback::view::reactions::Reactions;
 use scrollback::view::surroundings::{Attached, Surroundings};
 use scrollback::view::tool_view::size_text;
+use scrollback::view::{Conversation, SessionRow};
 
 use super::divider;
 use super::message::{Around, Detail, Renderer};
@@ -23,6 +23,8 @@ use crate::terminal::{clean, width, wrap};
 
 pub(crate) struct Transcript<'a> {
     pub(crate) session: &'a Session,
+    /// Its description.
+    pub(crate) row: SessionRow,
     pub(crate) branch: &'a Branch<'a>,
     pub(crate) conversation: &'a Conversation<'a, 'a>,
     /// The requested messages.
@@ -62,7 +64,7 @@ fn tokens(usage: Usage) -> String {
 impl Transcript<'_> {
     /// Writes the header and some of the messages.
     pub(crate) fn write(&self, range: Range<usize>, ctx: &Ctx, out: &mut dyn Write) -> Result<(), Failure> {
-        out.write_all(self.header(ctx)?.as_bytes())?;
+        out.write_all(self.header(ctx).as_bytes())?;
         let look = ctx.prose();
         if range.start > 0 || !self.session.whole() {
             let first = self.conversation.records(range.start).next().map(|record| record.id().into_owned());
@@ -135,15 +137,15 @@ impl Transcript<'_> {
     }
 
     /// The title and the facts of the session, as many per line as fit.
-    fn header(&self, ctx: &Ctx) -> Result<String, Failure> {
-        let row = self.session.row()?;
+    fn header(&self, ctx: &Ctx) -> String {
+        let row = self.row.clone();
         let paint = ctx.paint();
         let mut facts = vec![row.dialect, row.id.0];
         facts.extend(row.project);
         facts.extend(row.git_branch);
         facts.extend(row.state.map(|state| state_word(state).to_owned()));
-        let copied = row.copied_usage.and_then(Usage::total).map(|count| format!("; {count} of them copied"));
-        facts.extend(row.usage.map(|usage| format!("tokens: {}{}", tokens(usage), copied.unwrap_or_default())));
+        facts.extend(row.usage.map(|usage| format!("tokens: {}", tokens(usage))));
+        facts.extend(row.copied_usage.map(|usage| format!("of these copied from another session: {}", tokens(usage))));
         let of_branch = self.session.usage_of(self.branch).filter(|_| self.session.whole());
         facts.extend(
             of_branch
@@ -166,6 +168,6 @@ impl Transcript<'_> {
         let facts: String = lines.iter().map(|line| format!("{}\n", paint.dim(line))).collect();
         let title = clean::line(&row.title).into_owned();
         let title = wrap::prose(&title, ctx.prose().width).into_iter().map(|range| paint.bold(&title[range]) + "\n");
-        Ok(format!("{}{facts}\n", title.collect::<String>()))
+        format!("{}{facts}\n", title.collect::<String>())
     }
 }

@@ -73,6 +73,7 @@ impl Dialect for ClaudeCode {
             result_order: ResultOrder::AsReceived,
             has_foreign_summaries: true,
             appends_only: true,
+            copies_unmarked: true,
             tells_of_keyed_calls_only: true,
             title_mark: Some("-title\""),
             ..Traits::new(RepeatedId::LastWins)

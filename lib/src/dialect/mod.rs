@@ -217,6 +217,8 @@ pub struct Traits {
     pub snapshots_from_root: bool,
     /// A fork has no copy of what it begins with: it names the session that has it.
     pub forks_by_reference: bool,
+    /// A fork can begin with copies that do not say where they are from.
+    pub copies_unmarked: bool,
     /// A record tells only of the calls that it makes or answers, and each of them has a key.
     pub tells_of_keyed_calls_only: bool,
 }
@@ -234,6 +236,7 @@ impl Traits {
             appends_only: false,
             snapshots_from_root: false,
             forks_by_reference: false,
+            copies_unmarked: false,
             tells_of_keyed_calls_only: false,
         }
     }

@@ -108,6 +108,16 @@ pub(crate) fn id(source: &Source, reading: &ReadOptions<'_>) -> Result<SessionId
     Ok(grow(WHOLE_BYTES, ends.size_bytes, |window| ends.start(window), |_, session| shows_id(session))?.id())
 }
 
+/// The beginning of a session, as far as it shows enough.
+pub(crate) fn beginning(
+    source: &Source,
+    reading: &ReadOptions<'_>,
+    enough: impl Fn(&Session) -> bool,
+) -> Result<Session> {
+    let Some(ends) = FileEnds::open(source, reading)? else { return Session::open(source, reading) };
+    grow(FIRST_LINES_BYTES, ends.size_bytes, |window| ends.start(window), |_, session| enough(session))
+}
+
 /// The summary of an untitled session that another session of its folder holds, where the agent writes summaries so.
 pub fn summary_elsewhere(session: &Session) -> Option<String> {
     let mask = session.mask.as_ref().map(Mask::redactor);

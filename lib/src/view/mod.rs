@@ -16,6 +16,7 @@ pub mod surroundings;
 pub mod todo_course;
 pub mod texts;
 pub mod listing;
+pub mod origins;
 pub mod find;
 pub(crate) mod answers;
 pub(crate) mod describe;

@@ -3,7 +3,7 @@
 use axum::response::Response;
 use scrollback::model::{Message, Sdk};
 use scrollback::session::Branch;
-use scrollback::view::{Conversation, listing};
+use scrollback::view::{Conversation, listing, origins};
 
 use super::messages::FileAddresses;
 use super::{Ask, Problem, files, json_response, search, sessions, stats, tag_of, tree};
@@ -67,7 +67,8 @@ fn conversation(ask: &Ask, pick: Pick) -> Result<Response, Problem> {
         .map(|message| message.map(|message| addresses.in_message(message).for_sdk(Sdk::V7)))
         .collect();
     let mut text = Vec::new();
-    let page = session.page(&branch, head, messages?, is_whole)?;
+    let mut page = session.page(&branch, head, messages?, is_whole)?;
+    origins::mark_copied_requests(&session, &mut page.session, &ask.site.places.finder(&entry.source));
     scrollback::model::json::write(&mut text, &page).map_err(|_| Problem::internal())?;
     Ok(json_response(text.into(), tag.as_deref()))
 }

@@ -204,6 +204,12 @@ impl Source {
         Source::walk_all(&layouts).into_iter().filter_map(Result::ok).collect()
     }
 
+    /// The size of its files; those that are not there have none.
+    pub(crate) fn size_bytes(&self) -> u64 {
+        let files = self.earlier.iter().chain([&self.path]);
+        files.filter_map(|path| fs::metadata(path).ok()).map(|file| file.len()).sum()
+    }
+
     /// The store that contains the file, if any: what `--store` would name.
     pub fn store(&self) -> Option<PathBuf> {
         let layouts = self.dialect.layouts_in(Path::new(""));
