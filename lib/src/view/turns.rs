@@ -51,7 +51,7 @@ pub struct TurnRow {
     /// When it began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// How it ended. Absent where nothing was asked, and where it goes on in the next turn.
+    /// How it ended. Absent where nothing was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<TurnEnd>,
     /// Tool calls.
@@ -101,7 +101,7 @@ named_enum! {
     TurnEnd {
         /// The model has answered.
         Answered = "answered",
-        /// The model answered it together with the prompt that was typed right after it.
+        /// The model answered it together with the prompt that was typed right after it, or while it worked.
         AnsweredWithNext = "answered-with-next",
         /// With an error in the place of an answer.
         Failed = "failed",

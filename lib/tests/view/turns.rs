@@ -98,7 +98,7 @@ fn a_turn_ends_as_it_was_left() {
     "), @"
     0 < - a prompt: Run it. 1/0 interrupted
     1 < 0 e prompt: Hello? failed
-    2 < 1 r prompt: Again. 1/0
+    2 < 1 r prompt: Again. 1/0 answered-with-next
     3 < 2 c prompt: And this, while you are at it. answered
     4 < 3 z prompt: Thanks. no-answer Main
     ");
@@ -114,7 +114,7 @@ fn a_result_belongs_to_the_turn_of_its_call() {
         r < p result ?t1: done
         b < r assistant: It is done, and hello.
     "), @"
-    0 < - a prompt: Run it. 1/0
+    0 < - a prompt: Run it. 1/0 answered-with-next
     1 < 0 b prompt: Hello? answered Main
     ");
 }
@@ -137,11 +137,11 @@ fn a_result_in_the_record_of_the_next_prompt_belongs_to_the_turn_of_its_call() {
         drawn("claude-code", &lines.concat())
     };
     assert_snapshot!(drawn_with(false), @"
-    0 < - 2 prompt: Run it 1/0
+    0 < - 2 prompt: Run it 1/0 answered-with-next
     1 < 0 4 prompt: but only this once answered Main
     ");
     assert_snapshot!(drawn_with(true), @"
-    0 < - 2 prompt: Run it 1/1
+    0 < - 2 prompt: Run it 1/1 answered-with-next
     1 < 0 4 prompt: but only this once answered Main
     ");
 }
@@ -186,6 +186,41 @@ fn what_a_person_did_at_the_screen_is_named_as_they_typed_it() {
     1 < 0 4 shell: git status
     2 < 1 7 prompt: Explain the design interrupted Main
     ");
+}
+
+/// A command that a person runs while the model works asks for no answer: what follows is of the turn in which it was run.
+#[test]
+fn a_command_in_the_middle_of_a_turn_leaves_the_outcome_to_the_prompt() {
+    let line = |kind, id, parent, content: &str| claude_line(kind, id, parent, content.into());
+    let call = serde_json::json!([{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "make"}}]);
+    let result = serde_json::json!([{"type": "tool_result", "tool_use_id": "t1", "content": "built"}]);
+    let until_command = [
+        line("user", "1", None, "Run it"),
+        claude_line("assistant", "2", Some("1"), call),
+        claude_line("user", "3", Some("2"), result),
+        line("user", "4", Some("3"), "<bash-input>date</bash-input>"),
+        line("user", "5", Some("4"), "<bash-stdout>today</bash-stdout><bash-stderr></bash-stderr>"),
+    ];
+    let answered = until_command.concat() + &line("assistant", "6", Some("5"), "Built.");
+    assert_snapshot!(drawn("claude-code", &answered), @"
+    0 < - 3 prompt: Run it 1/0 answered
+    1 < 0 6 shell: date  Main
+    ");
+    let left = until_command.concat() + &line("user", "6", Some("5"), "[Request interrupted by user]");
+    assert_snapshot!(drawn("claude-code", &left), @"
+    0 < - 3 prompt: Run it 1/0 interrupted
+    1 < 0 6 shell: date  Main
+    ");
+    let with_next = until_command.concat()
+        + &line("user", "6", Some("5"), "And test it")
+        + &line("assistant", "7", Some("6"), "Both are done.");
+    assert_snapshot!(drawn("claude-code", &with_next), @"
+    0 < - 3 prompt: Run it 1/0 answered-with-next
+    1 < 0 5 shell: date
+    2 < 1 7 prompt: And test it answered Main
+    ");
+    let alone = line("user", "1", None, "<bash-input>date</bash-input>") + &line("assistant", "2", Some("1"), "Today.");
+    assert_snapshot!(drawn("claude-code", &alone), @"0 < - 2 shell: date answered Main");
 }
 
 /// A long session costs as much as its records, however they hang together.

@@ -56,11 +56,50 @@ impl Turns<'_> {
         // In a room, people talk to each other too.
         let is_in_room = first.content().is_some_and(|content| content.sender.is_some());
         let asks = matches!(kind, TurnKind::Prompt | TurnKind::Notification) && !is_in_room;
+        let is_command = matches!(kind, TurnKind::Command | TurnKind::Shell);
         Ok(match reader.end(asks, group.is_continued && group.head.is_none()) {
             Some(TurnEnd::NoAnswer) if self.is_answered_later(turn)? => Some(TurnEnd::AnsweredWithNext),
             None if has_failed(first) => Some(TurnEnd::Failed),
+            None if reader.is_in_the_middle() && !is_command => self.end_of_rest(turn)?,
+            // What follows it belongs to the turn in which it was run.
+            Some(_) if is_command && self.is_inside_a_turn(turn)? => has_failed(first).then_some(TurnEnd::Failed),
             end => end,
         })
+    }
+
+    /// How a turn ended that goes on after a command which a person ran in the meantime, or with the next prompt.
+    fn end_of_rest(&self, turn: usize) -> Result<Option<TurnEnd>> {
+        for next in self.following(turn) {
+            let group = &self.groups[next];
+            match self.kind(next) {
+                Kind::User => return Ok(self.is_answered_later(next - 1)?.then_some(TurnEnd::AnsweredWithNext)),
+                Kind::System => {}
+                _ => break,
+            }
+            if let Some(end) = self.read(next)?.end(false, group.is_continued && group.head.is_none()) {
+                return Ok(Some(end));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a command was run while the model worked at a turn before it.
+    fn is_inside_a_turn(&self, command: usize) -> Result<bool> {
+        let before = std::iter::successors(self.parent(command), |turn| self.parent(*turn));
+        for turn in before.take(PROMPTS_TOGETHER) {
+            let reader = self.read(turn)?;
+            if reader.last != Last::Nothing || self.kind(turn) != Kind::System {
+                return Ok(reader.is_in_the_middle());
+            }
+        }
+        Ok(false)
+    }
+
+    /// The turns that follow a turn, as far as each continues the one before it.
+    fn following(&self, turn: usize) -> impl Iterator<Item = usize> + '_ {
+        let continues =
+            |next: &usize| self.groups.get(*next).is_some_and(|group| group.parent == Some(*next as u32 - 1));
+        ((turn + 1)..=(turn + PROMPTS_TOGETHER)).take_while(continues)
     }
 
     /// Whether a branch of a turn ends with an answer: of these records, one that nothing follows.
@@ -96,12 +135,9 @@ impl Turns<'_> {
 
     /// Whether the model answers a prompt together with one of those that were typed right after it.
     fn is_answered_later(&self, turn: usize) -> Result<bool> {
-        for next in (turn + 1)..=(turn + PROMPTS_TOGETHER) {
-            let Some(group) = self.groups.get(next).filter(|group| group.parent == Some(next as u32 - 1)) else {
-                break;
-            };
+        for next in self.following(turn) {
             // The answer may be on another branch.
-            if !matches!(self.session.at(group.first).kind(), Kind::User | Kind::Assistant) {
+            if !matches!(self.kind(next), Kind::User | Kind::Assistant) {
                 break;
             }
             match self.read(next)?.last {
@@ -302,6 +338,11 @@ impl TurnReader {
         self.endings.iter().filter(|(call, ended)| **ended == wanted && self.calls.contains(*call)).count()
     }
 
+    /// Whether the model has not ended its answer.
+    fn is_in_the_middle(&self) -> bool {
+        matches!(self.last, Last::Call | Last::Result)
+    }
+
     fn has_open_calls(&self) -> bool {
         !self.calls.is_subset(&self.answered)
     }
@@ -312,7 +353,7 @@ impl TurnReader {
             Last::Nothing => asks.then_some(TurnEnd::NoAnswer),
             Last::Text => Some(TurnEnd::Answered),
             Last::Failure => Some(TurnEnd::Failed),
-            // The next prompt was typed while a tool ran, and the model answers both.
+            // A prompt was typed, or a command was run, while a tool ran; the model goes on after it.
             Last::Call | Last::Result if is_continued && !self.has_open_calls() => None,
             Last::Thinking | Last::Call | Last::Result | Last::Interruption => Some(TurnEnd::Interrupted),
         }
