@@ -31,7 +31,7 @@ fn a_turn_is_a_line() {
     │ 6b559589  11 Nov 2026 22:32  Can it be done without a script?                           answered
     │ 042d5c41  11 Nov 2026 22:32  Do it.                                                     1 call · answered
     ◇ e68cab18  11 Nov 2026 22:33  And the code blocks?                                       no answer  ← unconnected part
-    ┄ gap: 7f59a719 is missing
+    ┄ gap: record 7f59a719 is missing
     │ 755ab450  11 Nov 2026 22:35  The contrast of comments is too low in the dark one.       1 call · answered
     │ 336fbfe5  11 Nov 2026 22:36  Looks right. Same for the print style?                     answered
     ● 913c7cb9  11 Nov 2026 22:37  Then ship it.                                              1 call · interrupted  ← here

@@ -22,7 +22,7 @@ pub(super) fn plan(call: &ToolPart, text: &str, how: &CallLook<'_>) -> String {
     };
     let rendered = markdown::render(text, &how.look.beside(INDENT.len()));
     let lines: Vec<&str> = rendered.lines().collect();
-    let shown = if how.full || lines.len() <= PLAN_LINES + 1 { lines.len() } else { PLAN_LINES };
+    let shown = if how.full || lines.len() <= PLAN_LINES + fold::HIDDEN_ROWS { lines.len() } else { PLAN_LINES };
     let mut out = head_saying(word, call, "", &id(call, how), how);
     out.extend(lines[..shown].iter().map(|line| format!("{}\n", format!("{INDENT}{line}").trim_end())));
     if shown < lines.len() {

@@ -66,7 +66,7 @@ pub(crate) fn lines(changes: &Changes<'_>, how: &CallLook<'_>) -> String {
                 None => {}
             }
             for line in &hunk.lines {
-                if rows.len() > limit {
+                if rows.len() >= limit + fold::HIDDEN_ROWS {
                     hidden += 1;
                     hidden_bytes += line.text.len() + 1;
                     continue;
@@ -75,7 +75,6 @@ pub(crate) fn lines(changes: &Changes<'_>, how: &CallLook<'_>) -> String {
             }
         }
     }
-    // Room for one more than the limit: hiding a single line would save nothing.
     if hidden > 0 && rows.len() > limit {
         // Only the first row of a line has its size.
         let cut = rows.drain(limit..).filter(|(_, bytes)| *bytes > 0);

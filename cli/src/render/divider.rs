@@ -1,5 +1,6 @@
 //! Dividers between messages: gaps, compactions, rewinds, restores and errors.
 
+use scrollback::session::RecordRef;
 use scrollback::view::dividers;
 use serde_json::Value;
 
@@ -12,6 +13,16 @@ use crate::terminal::{Look, clean, markdown, width, wrap};
 
 /// A summary is folded to this many lines.
 const SUMMARY_LINES: usize = 8;
+
+/// What a gap before a record lacks. Other sessions, and the parts of one, are named by their whole ids: those of one minute can begin
+/// with the same characters.
+pub(crate) fn lacks(record: RecordRef<'_>, missing: &str, ids: &ShortIds<'_>) -> String {
+    match (record.has_missing_base(), record.continues_its_session()) {
+        (true, true) => format!("an earlier part of this session is missing ({missing})"),
+        (true, false) => format!("session {missing} is missing"),
+        (false, _) => format!("record {} is missing", ids.short(missing)),
+    }
+}
 
 /// A line of `─` with a text in it, as wide as prose; a long text takes more lines.
 pub(crate) fn rule(text: &str, look: &Look) -> String {
@@ -44,7 +55,7 @@ pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look,
             let summary = if detail.full { text("summary") } else { dividers::summary(data) };
             let summary = markdown::render(summary, &look.beside(2));
             let lines: Vec<&str> = summary.lines().collect();
-            let is_folded = !detail.full && lines.len() > SUMMARY_LINES + 1;
+            let is_folded = !detail.full && lines.len() > SUMMARY_LINES + fold::HIDDEN_ROWS;
             let shown = if is_folded { SUMMARY_LINES } else { lines.len() };
             let mut summary: String = lines.iter().take(shown).map(|line| format!("  {line}\n")).collect();
             if is_folded {

@@ -13,6 +13,9 @@ const FULL_LIMIT_BYTES: usize = 100_000;
 /// Of a folded text, only so much of its start and of its end is looked at: more than the rows of any window that are shown.
 const FOLDED_END_BYTES: usize = 64_000;
 
+/// Hiding no more rows than this would save nothing: the note takes one, and reading it a moment.
+pub(crate) const HIDDEN_ROWS: usize = 3;
+
 /// A line that must be one row, or a few, is cut: no window is wider than this many bytes.
 const CUT_LINE_BYTES: usize = 8_000;
 
@@ -54,8 +57,7 @@ pub(crate) fn printed(text: &str, fold: Fold, look: &Look, style: impl Fn(&str) 
     let (start, end) = (text.floor_char_boundary(start), text.ceil_char_boundary(end));
     let (above, below) = (clean_output(&text[..start]), clean_output(&text[end..]));
     let rows = wrap::output(&above, columns);
-    // Hiding one row would save nothing.
-    if !is_large && rows.len() <= first + last + 1 {
+    if !is_large && rows.len() <= first + last + HIDDEN_ROWS {
         return rows.into_iter().map(|range| row(&above[range])).collect();
     }
     let (shown, rest) = rows.split_at(first.min(rows.len()));
@@ -99,8 +101,7 @@ fn open(text: &str, look: &Look, row: impl Fn(&str) -> String) -> String {
 /// The first of some rows, and the size of the others.
 pub(crate) fn rows(text: &str, most: usize, look: &Look) -> String {
     let rows: Vec<&str> = text.split_inclusive('\n').collect();
-    // Hiding one row would save nothing.
-    if rows.len() <= most + 1 {
+    if rows.len() <= most + HIDDEN_ROWS {
         return text.to_owned();
     }
     let (shown, hidden) = rows.split_at(most);

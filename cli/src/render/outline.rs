@@ -13,6 +13,7 @@ use scrollback::model::Kind;
 use scrollback::session::{HeadKind, RecordRef, Session};
 use scrollback::view::TreeRow;
 
+use super::divider;
 use super::forest::{Forest, Spot, Way};
 use super::plural;
 use super::short_ids::{SHORT_ID_CHARS, ShortIds};
@@ -67,7 +68,8 @@ impl<'a> Outline<'a> {
         let row = self.records[at].row(self.on_branch[at])?;
         if let Some(missing) = self.records[at].missing_parent() {
             let bridged = if self.forest.parent(at).is_some() { ", bridged" } else { "" };
-            writeln!(out, "{left}{}", paint.red(&format!("┄ gap: {} is missing{bridged}", self.ids.short(missing))))?;
+            let lacks = divider::lacks(self.records[at], missing, &self.ids);
+            writeln!(out, "{left}{}", paint.red(&format!("┄ gap: {}{bridged}", clean::line(&lacks))))?;
         }
         if let Some(fork) = &spot.fork {
             writeln!(out, "{}", paint.dim(fork))?;

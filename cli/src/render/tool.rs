@@ -57,7 +57,8 @@ fn shell(call: &ToolPart, run: &ShellRun<'_>, how: &CallLook<'_>) -> String {
     let state = state(call, word(call, how), &[code.unwrap_or_default()], how);
     let command = clean::text(run.command.trim()).into_owned();
     let ranges = wrap::code(&command, how.look.code.saturating_sub(6).max(1));
-    let shown = if how.full { ranges.len() } else { COMMAND_LINES.min(ranges.len()) };
+    let is_open = how.full || ranges.len() <= COMMAND_LINES + fold::HIDDEN_ROWS;
+    let shown = if is_open { ranges.len() } else { COMMAND_LINES };
     let mut out = String::new();
     for (at, range) in ranges.iter().take(shown).enumerate() {
         let start = if at == 0 { format!("  {} {} ", how.mark(call), paint.bold("$")) } else { "      ".to_owned() };
@@ -368,13 +369,13 @@ mod tests {
     fn a_call_of_any_other_tool_shows_its_arguments_and_the_start_of_its_result() {
         let mut other = call(json!({}));
         let input = json!({"pattern": "def total", "path": "/w/src", "opts": {"deep": [1, {"a": "q\"t"}]}});
-        other.state = ToolState::done(input, json!("a\nb\nc\nd\ne\n"));
+        other.state = ToolState::done(input, json!("a\nb\nc\nd\ne\nf\ng\n"));
         insta::assert_snapshot!(shown(&other, &FOLDED), @"
           ✓ read_file  def total in src · ok
             a
             b
             c
-            … 2 more lines (3 B); --full shows them
+            … 4 more lines (7 B); --full shows them
         ");
         insta::assert_snapshot!(shown(&other, &FULL), @r#"
           ✓ read_file · ok · c1
@@ -390,7 +391,12 @@ mod tests {
             c
             d
             e
+            f
+            g
         "#);
+        // Three lines are not worth a fold.
+        other.state = ToolState::done(json!({}), json!("a\nb\nc\nd\ne\nf\n"));
+        assert!(shown(&other, &FOLDED).ends_with("    e\n    f\n"));
         other.state = ToolState::done(
             json!({"sql": "select *\nfrom t"}),
             json!(r#"{"rows":[{"id":1,"name":"x"},{"id":2,"name":"y"}],"n":2}"#),

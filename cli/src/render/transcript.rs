@@ -127,13 +127,8 @@ impl Transcript<'_> {
         }
         let island = self.session.heads().find(|head| head.kind == HeadKind::Island);
         let earlier = island.map(|head| format!("; earlier messages: --head {}", self.ids.short(&head.record.id())));
-        let what = match gap.child.has_missing_base() {
-            true if is_of_session => "an earlier part of this session".to_owned(),
-            // Sessions of one minute can begin with the same characters.
-            true => format!("session {}", gap.missing_parent),
-            false => format!("record {missing}"),
-        };
-        format!("gap: {what} is missing{}", earlier.unwrap_or_default())
+        let lacks = divider::lacks(gap.child, gap.missing_parent.as_str(), &self.ids);
+        format!("gap: {lacks}{}", earlier.unwrap_or_default())
     }
 
     /// The title and the facts of the session, as many per line as fit.

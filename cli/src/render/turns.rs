@@ -17,6 +17,7 @@ use scrollback::session::{HeadKind, Session};
 use scrollback::view::{TurnEnd, TurnKind, TurnRow, Turns};
 
 use super::clock;
+use super::divider;
 use super::forest::{Forest, Spot, Way};
 use super::outline::{head_mark, head_words};
 use super::plural;
@@ -40,7 +41,13 @@ const LEAST_TEXT_COLUMNS: usize = 12;
 pub(crate) fn draw(session: &Session, turns: &Turns<'_>, ctx: &Ctx, out: &mut dyn Write) -> Result<(), Failure> {
     let forest = Forest::new((0..turns.len()).map(|turn| turns.parent(turn)).collect());
     let ids = ShortIds::of_records(session);
-    forest.draw(turns, |spot| line(&turns.row(spot.node)?, &spot, &ids, ctx, out))
+    forest.draw(turns, |spot| {
+        let row = turns.row(spot.node)?;
+        let first = session.find(row.first.as_str()).ok();
+        let lacks = first.zip(row.missing_parent.as_ref());
+        let lacks = lacks.map(|(first, missing)| divider::lacks(first, missing.as_str(), &ids));
+        line(&row, lacks, &spot, &ids, ctx, out)
+    })
 }
 
 impl Way for Turns<'_> {
@@ -61,13 +68,21 @@ impl Way for Turns<'_> {
     }
 }
 
-fn line(row: &TurnRow, spot: &Spot<'_>, ids: &ShortIds<'_>, ctx: &Ctx, out: &mut dyn Write) -> Result<(), Failure> {
+/// `lacks` is what is missing before it.
+fn line(
+    row: &TurnRow,
+    lacks: Option<String>,
+    spot: &Spot<'_>,
+    ids: &ShortIds<'_>,
+    ctx: &Ctx,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
     let (paint, look, left) = (ctx.paint(), ctx.prose(), spot.left);
     if let Some(fork) = &spot.fork {
         writeln!(out, "{}", paint.dim(fork))?;
     }
-    if let Some(missing) = &row.missing_parent {
-        let gap = format!("┄ gap: {} is missing", clean::line(ids.short(missing.as_str())));
+    if let Some(lacks) = lacks {
+        let gap = format!("┄ gap: {}", clean::line(&lacks));
         writeln!(out, "{left}{}", paint.red(&gap))?;
     }
     let id = clean::line(ids.short(row.id.as_str())).into_owned();

@@ -60,6 +60,7 @@ impl Dialect for Codex {
             appends_only: true,
             tells_of_keyed_calls_only: true,
             forks_by_reference: true,
+            passes_over_empty: true,
             ..Traits::new(RepeatedId::Distinct)
         }
     }

@@ -219,6 +219,8 @@ pub struct Traits {
     pub forks_by_reference: bool,
     /// A fork can begin with copies that do not say where they are from.
     pub copies_unmarked: bool,
+    /// The agent's own "last session" passes over those in which nobody has said anything.
+    pub passes_over_empty: bool,
     /// A record tells only of the calls that it makes or answers, and each of them has a key.
     pub tells_of_keyed_calls_only: bool,
 }
@@ -237,6 +239,7 @@ impl Traits {
             snapshots_from_root: false,
             forks_by_reference: false,
             copies_unmarked: false,
+            passes_over_empty: false,
             tells_of_keyed_calls_only: false,
         }
     }

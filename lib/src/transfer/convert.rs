@@ -89,6 +89,9 @@ pub struct Converted {
     pub tool_calls: u64,
     /// What differs from the source, record by record.
     pub losses: Vec<LossRow>,
+    /// The names of files in the session's own folder that stay there, the first few.
+    #[serde(skip)]
+    pub other_files: Vec<String>,
     /// Warnings, for example that a sidecar was ignored.
     #[serde(skip)]
     pub remarks: Vec<String>,
@@ -181,6 +184,7 @@ impl Session {
             tool_calls: calls.sum::<usize>() as u64,
             sidecar: None,
             losses: rows,
+            other_files: skipped::other_files(self),
             remarks,
             renamed,
         })

@@ -207,6 +207,11 @@ pub fn sort_newest_first(sessions: &mut Vec<(Box<SessionRow>, Source)>) {
     sessions.extend(places.into_iter().filter_map(|place| unsorted[place].take()));
 }
 
+/// Whether nobody has said anything in a session, as far as its description shows.
+pub(crate) fn is_empty(row: &SessionRow) -> bool {
+    row.first_prompt.is_none() && row.title_source == TitleSource::Id && row.message_count.unwrap_or(0) == 0
+}
+
 /// The order of a list. Sessions of the same instant are in the order of their paths.
 fn newest_first_order(a: &SessionRow, b: &SessionRow) -> std::cmp::Ordering {
     b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path))

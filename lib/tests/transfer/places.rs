@@ -229,6 +229,7 @@ fn what_lies_beside_a_session_and_does_not_go_along_is_told() {
         let converted = convert(&source, named(to), &folder.path().join(to)).unwrap();
         let losses: Vec<(&str, u64)> = converted.losses.iter().map(|row| (row.what.name(), row.count)).collect();
         assert!(losses.contains(&("sub-agent session", 1)) && losses.contains(&("other files", 1)), "{to}: {losses:?}");
+        assert_eq!(converted.other_files.len(), 1, "{to}: people are told its name");
     }
 }
 

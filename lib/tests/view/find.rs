@@ -41,15 +41,21 @@ impl TestHome {
         path
     }
 
-    /// A session of Codex.
-    fn codex(&self, id: &str, hour: u8) -> PathBuf {
+    /// A session of Codex, with a prompt or only begun.
+    fn codex(&self, id: &str, hour: u8, prompt: Option<&str>) -> PathBuf {
         let folder = self.dir.path().join("home/.codex/sessions/2026/11/15");
         let path = folder.join(format!("rollout-2026-11-15T{hour:02}-00-00-{id}.jsonl"));
         let at = format!("2026-11-15T{hour:02}:00:00Z");
         let meta = serde_json::json!({"timestamp": at, "type": "session_meta",
             "payload": {"id": id, "timestamp": at, "cwd": "/gone"}});
         fs::create_dir_all(folder).unwrap();
-        fs::write(&path, format!("{meta}\n")).unwrap();
+        let prompt = prompt.map(|text| {
+            let content = serde_json::json!([{"type": "input_text", "text": text}]);
+            let payload = serde_json::json!({"type": "message", "role": "user", "content": content});
+            serde_json::json!({"timestamp": at, "type": "response_item", "payload": payload})
+        });
+        let prompt = prompt.map(|line| format!("{line}\n")).unwrap_or_default();
+        fs::write(&path, format!("{meta}\n{prompt}")).unwrap();
         path
     }
 
@@ -146,7 +152,9 @@ fn the_newest_is_counted_in_scope() {
 fn the_newest_of_an_agent_is_named_by_its_dialect() {
     let home = TestHome::new();
     let (old, new) = (home.session("one", "one", 9, "/gone"), home.session("two", "two", 11, "/gone"));
-    let codex = home.codex("019a6b1e-4c07-7d31-9a52-6f0b8e21c4d7", 10);
+    let codex = home.codex("019a6b1e-4c07-7d31-9a52-6f0b8e21c4d7", 10, Some("Hi"));
+    // As `codex resume --last` does, one in which nobody said anything is passed over.
+    home.codex("019a6b1e-4c07-7d31-9a52-6f0b8e21c4d8", 11, None);
     assert_eq!((home.file("native:@").0, home.file("native:@~1").0), (new, old));
     assert_eq!(home.file("codex:@#ord-1"), (codex, Some("ord-1".to_owned())));
     assert!(matches!(home.resolve("codex:@~1"), Err(NameError::TooFew { count: 1, .. })));

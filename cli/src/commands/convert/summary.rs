@@ -1,9 +1,10 @@
 //! What a conversion did, in two sentences for people: how much was converted, and what was not carried over.
 
 use scrollback::model::{Kind, LossKind, Lost};
-use scrollback::transfer::convert::{Converted, LossRow};
+use scrollback::transfer::convert::Converted;
 
 use crate::render::plural;
+use crate::terminal::clean;
 
 /// What people miss, the most important first. Everything else is bookkeeping, which `--explain` lists.
 const MISSED: &[(&str, Numbers, &[Lost])] = &[
@@ -56,7 +57,7 @@ pub(super) fn sentences(converted: &Converted, is_explained: bool) -> String {
         0 => String::new(),
         calls => format!(", {}", plural(calls, "tool call")),
     };
-    let missed = missed(&converted.losses);
+    let missed = missed(converted);
     let rest = match (missed.as_slice(), converted.losses.is_empty(), is_explained) {
         ([], true, _) => "Nothing is lost.".to_owned(),
         ([], false, true) => "Only bookkeeping is not carried over.".to_owned(),
@@ -66,15 +67,27 @@ pub(super) fn sentences(converted: &Converted, is_explained: bool) -> String {
     format!("Converted {messages}{calls}. {rest}")
 }
 
-fn missed(losses: &[LossRow]) -> Vec<String> {
+fn missed(converted: &Converted) -> Vec<String> {
     let mut missed = Vec::new();
     for (name, numbers, kinds) in MISSED {
-        let rows = losses.iter().filter(|row| row.kind == LossKind::Dropped && kinds.contains(&row.what));
+        let rows = converted.losses.iter().filter(|row| row.kind == LossKind::Dropped && kinds.contains(&row.what));
         match rows.map(|row| row.count).sum::<u64>() {
             0 => {}
+            count if kinds.contains(&Lost::OtherFiles) && !converted.other_files.is_empty() => {
+                missed.push(format!("{name} ({})", named(&converted.other_files, count)));
+            }
             count if *numbers == Numbers::Told => missed.push(format!("{name} ({count})")),
             _ => missed.push((*name).to_owned()),
         }
     }
     missed
+}
+
+/// `a.json, b.json and 2 more`
+fn named(names: &[String], count: u64) -> String {
+    let names: Vec<_> = names.iter().map(|name| clean::line(name)).collect();
+    match count.saturating_sub(names.len() as u64) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
 }

@@ -12,7 +12,7 @@ use crate::dialect::{self, Dialect};
 use crate::model::error::Error;
 use crate::model::record::SessionId;
 use crate::session::read::source::Source;
-use crate::view::listing::Depth;
+use crate::view::listing::{self, Depth};
 
 /// The name of a session as it was typed.
 ///
@@ -251,7 +251,7 @@ fn steps_back(text: &str) -> Option<usize> {
     }
 }
 
-/// The newest session in scope that is not a sub-agent's, or one before it.
+/// The newest session in scope that is not a sub-agent's, or one before it, as the agents count them.
 fn newest(back: usize, lookup: Lookup<'_>, unreadable: &mut Vec<Error>) -> Result<Source, NameError> {
     let sources = by_id::readable(lookup.places.sources(), unreadable);
     let mut listing = match lookup.memory {
@@ -262,7 +262,8 @@ fn newest(back: usize, lookup: Lookup<'_>, unreadable: &mut Vec<Error>) -> Resul
     let found = lookup.scope.select(listing.sessions, &lookup.places.home.cwd);
     let mut sources: Vec<Source> = Vec::new();
     for (row, source) in found.sessions {
-        if row.parent_session.is_none() {
+        let is_passed_over = source.dialect.traits().passes_over_empty && listing::is_empty(&row);
+        if row.parent_session.is_none() && !is_passed_over {
             sources.push(source);
         }
     }
