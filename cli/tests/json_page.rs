@@ -171,11 +171,26 @@ fn every_key_that_is_printed_is_on_the_page() {
     assert_eq!(printed.difference(&documented).collect::<Vec<_>>(), Vec::<&String>::new());
 }
 
+/// A session of Claude Code whose only prompt a person stopped.
+fn stopped(env: &TestEnv) {
+    let folder = env.home().join(".claude/projects/-gone");
+    let id = "00000000-0000-4000-8000-00000000000d";
+    let line = |uuid: &str, parent: Option<&str>, text: &str| {
+        let line = serde_json::json!({"type": "user", "uuid": uuid, "parentUuid": parent, "sessionId": id, "userType": "external",
+            "cwd": "/gone", "timestamp": "2026-11-15T10:00:00.000Z", "message": {"role": "user", "content": text}});
+        format!("{line}\n")
+    };
+    let log = line("p", None, "Explain it") + &line("q", Some("p"), "[Request interrupted by user]");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(format!("{id}.jsonl")), log).unwrap();
+}
+
 #[test]
 fn every_field_of_a_table_is_printed() {
     let env = TestEnv::new();
     everything(&env);
     kept(&env);
+    stopped(&env);
     let row = |args: &[&str]| {
         let mut printed = BTreeSet::new();
         keys(&env.run(args).json(), &mut printed);

@@ -277,3 +277,33 @@ fn a_title_is_what_was_typed() {
     let out = env.run(&["list", "--all"]).out;
     assert!(out.contains("Fix __init__ in *value*"), "{out}");
 }
+
+/// Codex keeps nothing of an answer that was stopped: the prompt is the last that was said.
+#[test]
+fn an_answer_that_was_stopped_is_interrupted_in_every_command() {
+    let env = TestEnv::new();
+    let folder = env.home().join(".codex/sessions/2026/11/15");
+    fs::create_dir_all(&folder).unwrap();
+    let id = "019a0000-0000-7000-8000-000000000001";
+    let at = "2026-11-15T10:00:00Z";
+    let meta = json!({"timestamp": at, "type": "session_meta", "payload": {"id": id, "timestamp": at, "cwd": "/gone"}});
+    let said = |text: &str| {
+        json!({"timestamp": at, "type": "response_item", "payload": {"type": "message", "role": "user",
+            "content": [{"type": "input_text", "text": text}]}})
+    };
+    let aborted = "<turn_aborted>\nThe user interrupted the previous turn on purpose.\n</turn_aborted>";
+    let stopped =
+        json!({"timestamp": at, "type": "event_msg", "payload": {"type": "turn_aborted", "reason": "interrupted"}});
+    let file = folder.join(format!("rollout-2026-11-15T10-00-00-{id}.jsonl"));
+    fs::write(&file, lines([meta.clone(), said("Explain it"), said(aborted), stopped])).unwrap();
+    let row = env.run(&["list", "--all", "--json"]).json()[0].clone();
+    assert_eq!((row["state"].as_str(), row["stopped"].as_bool()), (Some("interrupted-prompt"), Some(true)));
+    for command in [&["list", "--all"][..], &["show", id], &["tree", id]] {
+        let out = env.run(command).out;
+        assert!(out.contains("interrupted") && !out.contains("no answer"), "{command:?}: {out}");
+    }
+    fs::write(&file, lines([meta, said("Explain it")])).unwrap();
+    let row = env.run(&["list", "--all", "--json"]).json()[0].clone();
+    assert_eq!((row["state"].as_str(), row.get("stopped")), (Some("interrupted-prompt"), None));
+    assert!(env.run(&["list", "--all"]).out.contains("no answer"));
+}

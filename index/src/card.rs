@@ -129,6 +129,7 @@ struct StoredRow {
     record_count: Option<usize>,
     size_bytes: u64,
     state: Option<State>,
+    stopped: bool,
     head: Option<RecordId>,
     branch_count: Option<usize>,
     models: Vec<String>,
@@ -203,7 +204,7 @@ mod tests {
     fn a_card_is_read_back_and_a_damaged_one_is_none() {
         let row: SessionRow = serde_json::from_value(serde_json::json!({
             "id": "s1", "dialect": "native", "path": "/p", "title": "Tides", "titleSource": "prompt", "sizeBytes": 3,
-            "started": "2026-11-03T09:00:00.123456789Z", "state": "clean", "usage": {"output": 7}, "kept": true,
+            "started": "2026-11-03T09:00:00.123456789Z", "state": "clean", "stopped": true, "usage": {"output": 7}, "kept": true,
         }))
         .unwrap();
         let usage = Usage { input: Some(3), ..Usage::default() };

@@ -308,7 +308,7 @@ fn cells(row: &SessionRow, id: &str, now: Timestamp) -> Vec<Cell> {
         Cell::new(row.dialect.as_str(), Paint::dim),
         Cell::new(row.message_count.map(|count| count.to_string()).unwrap_or_default(), Paint::plain),
         Cell::new(
-            if row.kept { "kept" } else { row.state.map_or("", state_word) },
+            if row.kept { "kept" } else { state_word(row) },
             match row.state.filter(|_| !row.kept) {
                 Some(State::Clean) | None => Paint::green,
                 Some(State::Degraded) => Paint::red,

@@ -24,13 +24,15 @@ pub(crate) mod transcript;
 pub(crate) mod turns;
 
 use scrollback::session::State;
+use scrollback::view::SessionRow;
 pub(crate) use scrollback_web::render::words::plural;
 
-/// How a session ends, in a word for people; `--json` has the exact state.
-pub(crate) fn state_word(state: State) -> &'static str {
-    match state {
-        State::InterruptedPrompt => "no answer",
-        State::InterruptedTurn => "interrupted",
-        State::Clean | State::Degraded => state.name(),
+/// How a session ends, in a word for people, as `tree` says it of its last turn; `--json` has the exact state.
+pub(crate) fn state_word(row: &SessionRow) -> &'static str {
+    match row.state {
+        Some(State::InterruptedPrompt) if !row.stopped => "no answer",
+        Some(State::InterruptedPrompt | State::InterruptedTurn) => "interrupted",
+        Some(state @ (State::Clean | State::Degraded)) => state.name(),
+        None => "",
     }
 }

@@ -135,10 +135,11 @@ impl Transcript<'_> {
     fn header(&self, ctx: &Ctx) -> String {
         let row = self.row.clone();
         let paint = ctx.paint();
+        let state = state_word(&row);
         let mut facts = vec![row.dialect, row.id.0];
         facts.extend(row.project);
         facts.extend(row.git_branch);
-        facts.extend(row.state.map(|state| state_word(state).to_owned()));
+        facts.extend((!state.is_empty()).then(|| state.to_owned()));
         facts.extend(row.usage.map(|usage| format!("tokens: {}", tokens(usage))));
         facts.extend(row.copied_usage.map(|usage| format!("of these copied from another session: {}", tokens(usage))));
         let of_branch = self.session.usage_of(self.branch).filter(|_| self.session.whole());

@@ -50,6 +50,9 @@ pub struct SessionRow {
     /// How the default branch ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<State>,
+    /// Whether a person stopped the agent before it answered the last prompt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stopped: bool,
     /// The last record of the default branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<RecordId>,

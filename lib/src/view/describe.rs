@@ -86,6 +86,7 @@ impl Session {
             record_count: counted(self.records().len()),
             size_bytes: self.size_bytes()?,
             state: branch.as_ref().map(|branch| self.state(branch)),
+            stopped: branch.as_ref().is_some_and(is_stopped),
             head: self.head().map(name),
             branch_count: counted(self.heads().len()),
             models: self.models().to_vec(),
@@ -287,6 +288,19 @@ impl RecordRef<'_> {
             tool_results: content.iter().flat_map(|content| &content.results).map(result).collect(),
         })
     }
+}
+
+/// Whether a branch ends in a prompt that a person stopped the agent at.
+fn is_stopped(branch: &Branch<'_>) -> bool {
+    let is_said = |record: &&RecordRef<'_>| record.kind().is_dialogue() && !record.is_failure();
+    let Some(last) = branch.records.iter().rposition(|record| is_said(&record)) else { return false };
+    let mut after = branch.records[last..].iter().filter(|record| record.kind() == Kind::System && record.is_failure());
+    let is_interrupt = |record: &RecordRef<'_>| {
+        let body = record.exact_body().ok();
+        let display = body.as_ref().and_then(Body::content).and_then(|content| content.display.as_ref());
+        display == Some(&Display::Interrupted)
+    };
+    branch.records[last].kind() == Kind::User && after.any(is_interrupt)
 }
 
 fn name(record: RecordRef<'_>) -> RecordId {

@@ -354,7 +354,7 @@ pub(crate) fn state(row: &SessionRow) -> Markup {
         @match row.state {
             Some(State::Degraded) => span class="state state-err" title="degraded" { (icon("warn")) "damaged" },
             Some(State::InterruptedTurn) => span.state title="interrupted-turn" { (state_word(State::InterruptedTurn)) },
-            Some(State::InterruptedPrompt) => span.state title="interrupted-prompt" { (state_word(State::InterruptedPrompt)) },
+            Some(State::InterruptedPrompt) => span.state title="interrupted-prompt" { (state_word(if row.stopped { State::InterruptedTurn } else { State::InterruptedPrompt })) },
             Some(State::Clean) | None => {},
         }
         @if row.parent_session.is_some() { span class="state state-sub" { (icon("agent")) "sub-agent" } }
