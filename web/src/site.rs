@@ -139,6 +139,7 @@ impl Site {
             cwd: RefCell::new(None),
             price: &*self.price,
             room,
+            is_running: false,
             sub_agent: None,
         }
     }

@@ -11,11 +11,11 @@ use scrollback::session::{Branch, Gap, HeadKind, Session, Source};
 use scrollback::view::Conversation;
 use scrollback::view::reactions::Reactions;
 use scrollback::view::surroundings::{Around, Surroundings};
-use scrollback::view::tool_view::{SubAgent, ToolView};
+use scrollback::view::tool_view::{Ending, SubAgent, ToolView};
 
 use crate::render::icon::{chevron, icon};
 use crate::render::message::{self, Beside};
-use crate::render::tool::Nested;
+use crate::render::tool::{Nested, ending_in};
 use crate::render::words::plural;
 use crate::render::work::Work;
 use crate::render::{Look, Medium, divider, text};
@@ -152,15 +152,17 @@ impl<'a> Transcript<'a> {
         let sides = self.sides.get(&at).map(Vec::as_slice).unwrap_or_default();
         // Which call began which side conversation is known by the prompt that both have.
         let started: HashMap<&str, usize> = calls_of_sides(message, sides);
+        let is_last = at + 1 == self.conversation.len();
         let nested = |call: &ToolPart, agent: &SubAgent<'_>| {
+            let is_running = ending_in(call, look.is_running && is_last) == Ending::Running;
             if let Some(side) = started.get(call.call_id.as_str()).and_then(|side| sides.get(*side)) {
-                return self.side(side, agent.role.unwrap_or_default(), look);
+                return self.side(side, agent.role.unwrap_or_default(), is_running, look);
             }
-            self.sub_agent(call, agent, look)
+            self.sub_agent(call, agent, is_running, look)
         };
         let is_unnamed = |side: &usize| !started.values().any(|started| started == side);
         let asides = (0..sides.len()).filter(is_unnamed).filter_map(|side| {
-            let inside = self.side(&sides[side], "", look)?.html;
+            let inside = self.side(&sides[side], "", false, look)?.html;
             Some(html! {
                 details class="tool tool-sub" {
                     summary {
@@ -177,13 +179,14 @@ impl<'a> Transcript<'a> {
             reactions: self.reactions.under(at),
             nested: &nested,
             asides: asides.collect(),
+            is_last,
             from_part: part,
         };
         message::message(message, &beside, look)
     }
 
     /// The conversation of a sub-agent that has a session of its own.
-    fn sub_agent(&self, call: &ToolPart, agent: &SubAgent<'_>, look: &Look<'_>) -> Option<Nested> {
+    fn sub_agent(&self, call: &ToolPart, agent: &SubAgent<'_>, is_running: bool, look: &Look<'_>) -> Option<Nested> {
         let parent = self.session.id().0;
         let source = self.sub_agents.find(&parent, &call.call_id, agent.session)?;
         let id = source.name();
@@ -200,7 +203,7 @@ impl<'a> Transcript<'a> {
         let session = self.sub_agents.open(&source).ok()?;
         let branch = session.branch(session.head()?);
         let medium = if let Medium::Page(_) = look.medium { Medium::Page(&address) } else { Medium::File };
-        let inner = look.nested(medium, session.dialect().name(), agent.role.unwrap_or_default());
+        let inner = look.nested(medium, session.dialect().name(), agent.role.unwrap_or_default(), is_running);
         let Nested { html, note } = self.inside(&session, &branch, &inner)?;
         Some(Nested { html: html! { div.nested { (html) (foot) } }, note })
     }
@@ -213,11 +216,11 @@ impl<'a> Transcript<'a> {
     }
 
     /// A side conversation in the same file.
-    fn side(&self, side: &Branch<'a>, name: &str, look: &Look<'_>) -> Option<Nested> {
+    fn side(&self, side: &Branch<'a>, name: &str, is_running: bool, look: &Look<'_>) -> Option<Nested> {
         if !self.may_nest(look) {
             return None;
         }
-        let inner = look.nested(look.medium, look.dialect, name);
+        let inner = look.nested(look.medium, look.dialect, name, is_running);
         let Nested { html, note } = self.inside(self.session, side, &inner)?;
         Some(Nested { html: html! { div.nested { (html) } }, note })
     }

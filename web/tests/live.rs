@@ -501,24 +501,45 @@ fn a_running_answer_is_a_stream_that_ends_and_an_idle_session_has_none() {
     let mut stream = asked(&running, "/api/chat/chat/stream", "");
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut text = String::new();
-    let mut until = |stream: &mut TcpStream, wanted: &str| {
-        let mut piece = [0; 4096];
-        while !text.contains(wanted) {
-            let read = stream.read(&mut piece).unwrap();
-            assert!(read > 0, "{wanted} did not come: {text}");
-            text += &String::from_utf8_lossy(&piece[..read]);
-        }
-        text.clone()
-    };
-    let begun = until(&mut stream, "High ");
-    assert!(begun.contains("x-vercel-ai-ui-message-stream: v1") && begun.contains("text/event-stream"), "{begun}");
+    until(&mut stream, &mut text, "High ");
+    assert!(text.contains("x-vercel-ai-ui-message-stream: v1") && text.contains("text/event-stream"), "{text}");
     write(&mut log, "water.", None);
-    until(&mut stream, "water.");
+    until(&mut stream, &mut text, "water.");
     write(&mut log, "", Some(json!({"inputTokens": 2, "outputTokens": 1})));
-    let ended = until(&mut stream, "data: [DONE]\n\n");
+    until(&mut stream, &mut text, "data: [DONE]\n\n");
     let chunks: Vec<Value> =
-        ended.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect();
+        text.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data: ")?).ok()).collect();
     assert_eq!(chunks.first().map(|chunk| &chunk["type"]), Some(&json!("start")));
-    assert_eq!(chunks.last().map(|chunk| &chunk["type"]), Some(&json!("finish")), "{ended}");
+    assert_eq!(chunks.last().map(|chunk| &chunk["type"]), Some(&json!("finish")), "{text}");
     assert_eq!(answer(&running, "/api/chat/chat/stream").0, 204, "it has ended");
+}
+
+#[test]
+fn a_call_that_is_running_ends_without_a_result_when_something_else_follows() {
+    let running = Running::of(Served::of(&[("walk", talk("hello", "world"))]));
+    let path = running.served.folder.path().join(".sage/sessions/walk/messages.jsonl");
+    let mut log = Log { path, lines: talk("hello", "world"), half: None, number: 0, pieces: 0 };
+    let mut stream = asked(&running, "/api/v1/sessions/walk/events?parts=html&after=0:0", "");
+    let mut call = log.new_line("assistant", log.last());
+    call["message"]["toolCalls"] = json!([{"id": "c1", "name": "bash", "arguments": {"command": "make"}}]);
+    let prompt = log.new_line("user", call["uuid"].as_str().map(str::to_owned));
+    let mut text = String::new();
+    until(&mut stream, &mut text, "world");
+    log.add(call);
+    until(&mut stream, &mut text, "tool-note\\\">running<");
+    assert!(!text.contains("no result"), "{text}");
+    log.add(prompt);
+    until(&mut stream, &mut text, "tool-note\\\">no result was recorded<");
+}
+
+/// Reads on until something is there.
+fn until(stream: &mut TcpStream, text: &mut String, wanted: &str) {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (mut piece, end) = ([0; 4096], Instant::now() + PATIENCE);
+    while !text.contains(wanted) {
+        assert!(Instant::now() < end, "{wanted} does not come: {text}");
+        let read = stream.read(&mut piece).unwrap_or_else(|error| panic!("{error}, {wanted}: {text}"));
+        assert!(read > 0, "{wanted} did not come: {text}");
+        *text += &String::from_utf8_lossy(&piece[..read]);
+    }
 }

@@ -182,3 +182,35 @@ fn two_changes_of_one_message_are_two_differences() {
     assert!(first.contains(">one</td>") && !first.contains("two"), "{page}");
     assert!(second.contains("two"), "{page}");
 }
+
+/// A session whose last call has no result, written so late.
+fn at_work(at: &str) -> Vec<Value> {
+    let mut lines = talk("Run the benchmark.", "Running.");
+    lines[1]["message"]["toolCalls"] = json!([{"id": "c1", "name": "bash", "arguments": {"command": "cargo bench"}}]);
+    lines.iter_mut().for_each(|line| line["timestamp"] = at.into());
+    lines
+}
+
+#[test]
+fn a_call_without_a_result_is_running_while_its_session_is() {
+    // The clock stands at 10:06:05.
+    let served = Served::of(&[("now", at_work("2026-11-14T10:01:00Z")), ("past", at_work("2026-11-14T09:50:00Z"))]);
+    let (now, past) = (served.page("/s/now").body, served.page("/s/past").body);
+    assert!(
+        now.contains("tool-note\">running<") && now.contains("aria-hidden=\"true\"></span>running</span>"),
+        "{now}"
+    );
+    assert!(!now.contains("no result") && !now.contains("before this call finished"), "{now}");
+    assert!(past.contains("no result was recorded") && past.contains("stopped mid-turn"), "{past}");
+    assert!(served.page("/s/now/replay").body.contains("tool-note\">running<"));
+    assert_eq!(served.page("/").body.matches(">stopped mid-turn</span>").count(), 1);
+}
+
+#[test]
+fn only_a_call_at_the_end_of_a_running_session_is_running() {
+    let mut lines = at_work("2026-11-14T10:05:50Z");
+    lines.push(record("user", "u2", Some("a1"), json!({"role": "user", "content": "Never mind."})));
+    lines[2]["timestamp"] = "2026-11-14T10:05:55Z".into();
+    let page = Served::of(&[("sa", lines)]).page("/s/sa").body;
+    assert!(page.contains("no result was recorded") && !page.contains("tool-note\">running<"), "{page}");
+}

@@ -64,6 +64,7 @@ fn branch(document: &Document<'_>, head: RecordRef<'_>, room: &Room, out: &mut d
         cwd: RefCell::new(None),
         price: document.price,
         room,
+        is_running: false,
         sub_agent: None,
     };
     out.write_all(if look.is_room { b"<div class=\"room\">" } else { b"<div>" })?;

@@ -208,6 +208,14 @@ impl Board {
         self.heads.sort_unstable_by_key(|(end, _)| *end);
     }
 
+    /// The place of the message that was the last one, if a call of it has no result and something else follows it now.
+    pub(super) fn open_at_end(&self, now: &[Now]) -> Option<usize> {
+        let last = self.items.last()?;
+        last.fragment.as_ref().filter(|fragment| fragment.has_open_call())?;
+        let at = now.iter().rposition(|now| now.id == last.id)?;
+        (at + 1 < now.len()).then_some(at)
+    }
+
     /// The places of the messages that are made of something else than they were.
     pub(super) fn changed(&self, now: &[Now]) -> Vec<usize> {
         let before: HashMap<&str, u64> = self.items.iter().map(|item| (item.id.as_str(), item.made_of)).collect();

@@ -23,6 +23,8 @@ use super::board::{Board, Cursor, Now, Plan, Wants};
 use super::fragment::Fragment;
 use super::generations::Generations;
 use super::locked;
+use crate::catalogue::Entry;
+use crate::pages::home::{RUNNING_TIME, is_running};
 use crate::site::Site;
 
 /// How many messages of a large session are held at least: a page shows fewer.
@@ -174,13 +176,27 @@ impl Feed {
                 if is_new_file { (now.len().saturating_sub(1)..now.len()).collect() } else { board.changed(&now) },
             )
         };
+        // A call that was running is not, as soon as something else follows.
+        let left_open: Vec<usize> = match is_new_file {
+            true => Vec::new(),
+            false => locked(&self.board).open_at_end(&now).into_iter().collect(),
+        };
         let reactions: Vec<usize> = changed.iter().copied().filter(|at| now[*at].is_reaction).collect();
-        let reacted_to = reacted_to(&reactions, session, conversation);
-        changed.extend(&reacted_to);
+        let mut around = reacted_to(&reactions, session, conversation);
+        around.extend(left_open);
+        changed.extend(&around);
         changed.sort_unstable();
         changed.dedup();
         let newest = &changed[changed.len().saturating_sub(RENDERED_AT_ONCE)..];
-        let rendered = Fragment::of_messages(session, branch, conversation, newest, &self.address, &self.site);
+        let rendered = Fragment::of_messages(
+            session,
+            branch,
+            conversation,
+            newest,
+            !is_first || self.is_running(),
+            &self.address,
+            &self.site,
+        );
         let (rendered, outcome) = match rendered {
             Ok(rendered) => (rendered, Ok(())),
             Err(error) => (Vec::new(), Err(error)),
@@ -203,7 +219,7 @@ impl Feed {
         } else {
             let offset = offset.unwrap_or(board.offset + 1);
             let read = rendered.iter().map(|fragment| (fragment.message.id.as_str(), fragment.content)).collect();
-            board.grow(offset, &now, &read, &reacted_to);
+            board.grow(offset, &now, &read, &around);
         }
         for fragment in rendered {
             board.keep(fragment);
@@ -238,6 +254,16 @@ impl Feed {
         Some((last.id.clone(), board.grown.map(|grown| grown.elapsed())))
     }
 
+    /// Whether an agent is at work in the session: we saw it grow, or the list says so.
+    fn is_running(&self) -> bool {
+        let grown = locked(&self.board).grown;
+        grown.is_some_and(|grown| grown.elapsed() <= RUNNING_TIME) || {
+            let shelf = self.site.catalogue.shelf();
+            let is_this = |entry: &&Entry| entry.source.path == self.source.path;
+            shelf.entries.iter().find(is_this).is_some_and(|entry| is_running(entry, (self.site.now)()))
+        }
+    }
+
     /// Whether the agent has ended its last answer.
     pub(crate) fn has_ended(&self) -> bool {
         let board = locked(&self.board);
@@ -265,7 +291,9 @@ impl Feed {
             let wanted: HashSet<&str> = missing.iter().map(String::as_str).collect();
             let places: Vec<usize> =
                 (0..conversation.len()).filter(|at| wanted.contains(conversation.id(*at).as_str())).collect();
-            let fragments = Fragment::of_messages(session, &branch, &conversation, &places, &self.address, &self.site);
+            let is_running = self.is_running();
+            let fragments =
+                Fragment::of_messages(session, &branch, &conversation, &places, is_running, &self.address, &self.site);
             let fragments = match fragments {
                 Err(Error::Changed(_)) => {
                     growing.doubt();

@@ -7,10 +7,11 @@ use axum::body::Bytes;
 use scrollback::model::{Message, Part, Sdk, json};
 use scrollback::session::{Branch, Session};
 use scrollback::view::Conversation;
+use scrollback::view::tool_view::{Ending, ending};
 
 use crate::api::FileAddresses;
 use crate::pages::session::PAGE_BYTES;
-use crate::render::Room;
+use crate::render::{Look, Room};
 use crate::site::Site;
 use crate::transcript::{Transcript, is_room};
 
@@ -40,12 +41,13 @@ pub(crate) struct Content {
 }
 
 impl Fragment {
-    /// Renders messages as the page does.
+    /// Renders messages as the page does; an agent may be at work in the session.
     pub(crate) fn of_messages(
         session: &Session,
         branch: &Branch<'_>,
         conversation: &Conversation<'_, '_>,
         places: &[usize],
+        is_running: bool,
         address: &str,
         site: &Site,
     ) -> scrollback::Result<Vec<Arc<Fragment>>> {
@@ -57,7 +59,7 @@ impl Fragment {
         let mut fragments = Vec::new();
         for at in places {
             let room = Room::of_page(PAGE_BYTES);
-            let look = site.look(session, is_room, address, &room);
+            let look = Look { is_running, ..site.look(session, is_room, address, &room) };
             let Some(message) = conversation.message(*at).transpose()? else { continue };
             transcript.begin_after(at.checked_sub(1));
             let html = site.masked(&transcript.fragment(*at, &message, &look));
@@ -81,6 +83,12 @@ impl Fragment {
         let content = Content { message: hash_of(&json), page: hash_of(&(&json, text.as_bytes())) };
         let json = (!has_files).then_some(json);
         Fragment { message: Arc::new(message), made_of: 0, content, html: text.into(), json }
+    }
+
+    /// Whether a call of it has no result, so that it depends on what follows how it is shown.
+    pub(crate) fn has_open_call(&self) -> bool {
+        let mut calls = self.message.parts.iter().filter_map(Part::as_call);
+        calls.any(|call| ending(call) == Ending::NoResult)
     }
 
     /// How much memory it takes.

@@ -1,6 +1,7 @@
 //! The list of sessions: what is running now, then by day or by project.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use jiff::{Timestamp, Zoned};
@@ -22,7 +23,7 @@ const PAGE_SESSIONS: usize = 120;
 const RUNNING_SHOWN: usize = 20;
 
 /// A session that grew so lately is running; one that waits may be a little older.
-const RUNNING_SECONDS: u64 = 60;
+pub(crate) const RUNNING_TIME: Duration = Duration::from_secs(60);
 const WAITING_SECONDS: i64 = 600;
 
 /// The page.
@@ -120,7 +121,7 @@ fn about(entries: &[&Entry]) -> String {
 
 /// Whether an agent is at work in it, or waits for a person.
 pub(crate) fn is_running(entry: &Entry, now: Timestamp) -> bool {
-    let has_grown = entry.quiet_for(now).is_some_and(|quiet| quiet.as_secs() <= RUNNING_SECONDS);
+    let has_grown = entry.quiet_for(now).is_some_and(|quiet| quiet <= RUNNING_TIME);
     let age = entry.row.updated.map(|at| now.as_second() - at.as_second());
     let is_open = matches!(entry.row.state, Some(State::InterruptedTurn | State::InterruptedPrompt));
     has_grown || (is_open && age.is_some_and(|age| (0..WAITING_SECONDS).contains(&age)))
@@ -143,7 +144,7 @@ pub(crate) fn run(entry: &Entry, figures: &Figures, now: Timestamp) -> Markup {
         article.run data-session=(text::shown(entry.row.id.as_str())) {
             (agent_mark_alone(&entry.row.dialect))
             h3.run-title { a href=(address(entry)) dir="auto" { (text::brief(&entry.row.title, 200)) } }
-            p.run-now { (doing(entry)) @if let Some(at) = entry.row.updated { span.meta { "last written " (words::ago(at, now)) } } }
+            p.run-now { (doing(entry, now)) @if let Some(at) = entry.row.updated { span.meta { "last written " (words::ago(at, now)) } } }
             p.run-end {
                 span { (project_name(entry.row.project.as_deref())) @if let Some(branch) = &entry.row.git_branch { " · " (text::brief(branch, 40)) } }
                 br;
@@ -157,14 +158,14 @@ pub(crate) fn run(entry: &Entry, figures: &Figures, now: Timestamp) -> Markup {
 }
 
 /// What an agent is at, where its last call has no result.
-fn doing(entry: &Entry) -> Markup {
+fn doing(entry: &Entry, now: Timestamp) -> Markup {
     html! {
         @match entry.glance.as_ref().and_then(|glance| glance.doing.as_ref()) {
             Some(Doing { is_waiting, call: (name, about) }) => {
                 @if *is_waiting { span class="state state-warn" { (icon("wait")) "waits for you" } " " }
                 code { (name) } " " code { (about) } " "
             },
-            None => { (state(&entry.row)) " " },
+            None => { (state(&entry.row, is_running(entry, now))) " " },
         }
     }
 }
@@ -311,7 +312,7 @@ pub(crate) fn row(entry: &Entry, shows_branch: bool, figures: &Figures, now: Tim
     html! {
         li.row data-session=(text::shown(row.id.as_str())) {
             (agent_mark_alone(&row.dialect))
-            div.row-main { a.row-title href=(address(entry)) dir="auto" { (text::brief(&row.title, 200)) } " " (state_of(entry)) }
+            div.row-main { a.row-title href=(address(entry)) dir="auto" { (text::brief(&row.title, 200)) } " " (state_of(entry, now)) }
             @if shows_branch { span class="row-project mono" { (text::brief(row.git_branch.as_deref().unwrap_or_default(), 60)) } }
             @else if let Some(project) = &row.project {
                 a.row-project href={ "/?project=" (text::path_segment(project)) } title=(text::shown(project)) { (project_name(Some(project))) }
@@ -340,18 +341,21 @@ fn cost(cost: Option<SessionCost>) -> Markup {
 }
 
 /// How a session stands: one that waits for a person says so.
-pub(crate) fn state_of(entry: &Entry) -> Markup {
+pub(crate) fn state_of(entry: &Entry, now: Timestamp) -> Markup {
     let doing = entry.glance.as_ref().and_then(|glance| glance.doing.as_ref());
     html! {
         @if doing.is_some_and(|doing| doing.is_waiting) { span class="state state-warn" title="approval-requested" { (icon("wait")) "waits for you" } }
-        @else { (state(&entry.row)) }
+        @else { (state(&entry.row, is_running(entry, now))) }
     }
 }
 
-/// How a session stands, where that is worth a word.
-pub(crate) fn state(row: &SessionRow) -> Markup {
+/// How a session stands, where that is worth a word. One in which an agent is at work has not stopped.
+pub(crate) fn state(row: &SessionRow, is_running: bool) -> Markup {
     html! {
         @match row.state {
+            Some(State::InterruptedTurn | State::InterruptedPrompt) if is_running => {
+                span.state { span.live-dot aria-hidden="true" {} "running" }
+            },
             Some(State::Degraded) => span class="state state-err" title="degraded" { (icon("warn")) "damaged" },
             Some(State::InterruptedTurn) => span.state title="interrupted-turn" { (state_word(State::InterruptedTurn)) },
             Some(State::InterruptedPrompt) => span.state title="interrupted-prompt" { (state_word(if row.stopped { State::InterruptedTurn } else { State::InterruptedPrompt })) },

@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html};
 use scrollback::model::Role;
 use scrollback::view::Conversation;
 
-use super::home::address;
+use super::home::{address, is_running};
 use super::session::{PAGE_BYTES, header, with};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::Entry;
@@ -38,7 +38,8 @@ fn replay(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Mad
     let base = address(entry);
     let room = Room::of_page(PAGE_BYTES);
     let folds = Folds { tools: params.get("open") == Some("tools"), ..Folds::default() };
-    let look = Look { folds, ..site.look(&session, is_room(&conversation), &base, &room) };
+    let is_running = is_running(entry, (site.now)());
+    let look = Look { folds, is_running, ..site.look(&session, is_room(&conversation), &base, &room) };
     let transcript = Transcript::new(&session, &branch, &conversation, range.clone(), site)?;
     let mut shown = String::new();
     for at in range.clone() {

@@ -9,8 +9,9 @@ use scrollback::view::texts::TextRole;
 use scrollback_index::query::Query;
 use scrollback_index::{FoundSession, Hit, SearchOptions, Sort};
 
-use super::home::{project_name, state};
+use super::home::{is_running, project_name, state};
 use super::{Made, Nav, Params};
+use crate::catalogue::Found;
 use crate::render::icon::{agent_mark_alone, agent_name, chevron, icon};
 use crate::render::{text, words};
 use crate::site::Site;
@@ -231,13 +232,15 @@ fn session(found: &FoundSession, params: &Params, now: jiff::Timestamp, site: &S
     let row = &found.session;
     let address = format!("/s/{}", text::path_segment(row.id.as_str()));
     let count = found.hits.len() + found.more;
+    let is_running =
+        matches!(site.catalogue.shelf().find(row.id.as_str()), Found::One(entry) if is_running(entry, now));
     html! {
         section.found-session {
             header.found-head {
                 (agent_mark_alone(&row.dialect))
                 h2 dir="auto" { a href=(address) { (text::brief(&row.title, 200)) } }
                 span.found-count { (words::plural(count, "hit")) }
-                (about(found, now))
+                (about(found, is_running, now))
             }
             ol.hits {
                 @for found in &found.hits { (hit(found, &address, site)) }
@@ -247,7 +250,7 @@ fn session(found: &FoundSession, params: &Params, now: jiff::Timestamp, site: &S
     }
 }
 
-fn about(found: &FoundSession, now: jiff::Timestamp) -> Markup {
+fn about(found: &FoundSession, is_running: bool, now: jiff::Timestamp) -> Markup {
     let row = &found.session;
     let copies: BTreeSet<&str> = found.hits.iter().flat_map(|hit| &hit.also_in).map(|id| id.as_str()).collect();
     html! {
@@ -255,7 +258,7 @@ fn about(found: &FoundSession, now: jiff::Timestamp) -> Markup {
             span { (project_name(row.project.as_deref())) }
             @if let Some(branch) = &row.git_branch { span { (text::brief(branch, 60)) } }
             @if let Some(at) = row.updated { time datetime=(at.to_string()) { (words::ago(at, now)) } }
-            (state(row))
+            (state(row, is_running))
             @if !copies.is_empty() { span { "also in " (copies.iter().take(3).map(|id| text::short_id(id)).collect::<Vec<_>>().join(", ")) } }
         }
     }

@@ -11,7 +11,7 @@ use scrollback::view::tool_view::{TodoStatus, todo, todo_list};
 use scrollback::view::{Conversation, Page};
 use serde_json::Value;
 
-use super::home::{address, lasted, project_name, state_of};
+use super::home::{address, is_running, lasted, project_name, state_of};
 use super::{Made, Nav, Params, error};
 use crate::catalogue::{Entry, Found};
 use crate::live::Live;
@@ -60,8 +60,9 @@ fn conversation(entry: &Entry, params: &Params, site: &Site, live: &Live) -> scr
         return Ok(error::empty(entry));
     }
     let (range, part) = range(params, &session, &conversation)?;
-    let shown = messages(&session, &branch, &conversation, range, part, &address(entry), params, site)?;
     let is_head = session.head().is_some_and(|main| main.id() == head.id());
+    let is_at_work = is_head && is_running(entry, (site.now)());
+    let shown = messages(&session, &branch, &conversation, range, part, is_at_work, &address(entry), params, site)?;
     let branch_note = (!is_head).then(|| head.id().into_owned());
     let is_end = is_head
         && shown.range.end == conversation.len()
@@ -156,12 +157,13 @@ fn messages(
     conversation: &Conversation<'_, '_>,
     range: Range<usize>,
     part: usize,
+    is_running: bool,
     address: &str,
     params: &Params,
     site: &Site,
 ) -> scrollback::Result<Shown> {
     let room = Room::of_page(PAGE_BYTES);
-    let look = Look { folds: folds(params), ..site.look(session, is_room(conversation), address, &room) };
+    let look = Look { folds: folds(params), is_running, ..site.look(session, is_room(conversation), address, &room) };
     let transcript = Transcript::new(session, branch, conversation, range.clone(), site)?;
     // A page that was asked for from its beginning is cut at its end, the newest page at its beginning.
     let is_forward = ["at", "after", "first", "message"].iter().any(|name| params.has(name));
@@ -194,7 +196,10 @@ fn messages(
         is_room: look.is_room,
         map: {
             let mut map = Map::default();
-            messages.iter().for_each(|message| map.add(message));
+            let last = conversation.len().checked_sub(1).filter(|_| is_running);
+            for (at, message) in pieces.iter().filter_map(|(at, _, message)| Some((at, message.as_ref()?))) {
+                map.add(message, Some(*at) == last);
+            }
             map.svg()
         },
     })
@@ -258,7 +263,7 @@ pub(crate) fn header(entry: &Entry, view: &str, files: Option<usize>, site: &Sit
                 @if let Some(path) = &row.project { a href={ "/?project=" (text::path_segment(path)) } { (project) } } @else { span { (project) } }
                 @if let Some(at) = row.started.or(row.updated) { span aria-hidden="true" { "/" } span { (words::day(at, &site.zone)) } }
             }
-            div.head-title { h1.page-title dir="auto" { (text::brief(&row.title, 300)) } (state_of(entry)) }
+            div.head-title { h1.page-title dir="auto" { (text::brief(&row.title, 300)) } (state_of(entry, now)) }
             @if view == "conversation" { (facts(entry, site, now)) (all_facts(entry, site)) }
             (tabs(entry, view, files.or_else(|| counted_files(entry, site))))
         }

@@ -31,6 +31,8 @@ pub struct Beside<'a> {
     pub nested: &'a dyn Fn(&ToolPart, &SubAgent<'_>) -> Option<Nested>,
     /// Conversations that began here and that no call names.
     pub asides: Vec<Markup>,
+    /// Whether nothing follows it.
+    pub is_last: bool,
     /// The first part that is shown.
     pub from_part: usize,
 }
@@ -212,7 +214,10 @@ fn part_of(out: &mut Body, message: &Message, at: usize, part: &Part, beside: &B
                 ToolView::SubAgent(agent) => (beside.nested)(call, &agent),
                 _ => None,
             };
-            out.push(Group::Tools, tool::call(call, nested, whole, look));
+            out.push(
+                Group::Tools,
+                tool::call(call, tool::ending_in(call, look.is_running && beside.is_last), nested, whole, look),
+            );
         }
         Part::File(part) => {
             out.push(Group::Files, file::file(part, attached_name(&message.parts, at), &message.id, at, look));

@@ -55,6 +55,8 @@ pub struct Look<'a> {
     pub price: &'a Price,
     /// What may still be added.
     pub room: &'a Room,
+    /// Whether an agent is at work in the session: then a call at its end has no result yet.
+    pub is_running: bool,
     /// What an agent is called that another agent started: then the prompts are that agent's. Empty if nobody named it.
     pub sub_agent: Option<&'a str>,
 }
@@ -156,7 +158,7 @@ impl<'a> Look<'a> {
     }
 
     /// The same look inside of a conversation that a call started.
-    pub fn nested<'b>(&'b self, medium: Medium<'b>, dialect: &'b str, name: &'b str) -> Look<'b> {
+    pub fn nested<'b>(&'b self, medium: Medium<'b>, dialect: &'b str, name: &'b str, is_running: bool) -> Look<'b> {
         Look {
             medium,
             dialect,
@@ -167,6 +169,7 @@ impl<'a> Look<'a> {
             cwd: RefCell::new(self.cwd.borrow().clone()),
             price: self.price,
             room: self.room,
+            is_running,
             sub_agent: Some(name),
         }
     }

@@ -31,10 +31,17 @@ pub struct Nested {
     pub note: String,
 }
 
-/// A tool call. `nested` is the conversation that it started, `part` the way to all of it.
-pub fn call(call: &ToolPart, nested: Option<Nested>, part: Option<String>, look: &Look<'_>) -> Markup {
+/// How a call ended; one at the end of a session in which an agent is at work has no result yet.
+pub fn ending_in(call: &ToolPart, is_at_work: bool) -> Ending {
+    match ending(call) {
+        Ending::NoResult if is_at_work => Ending::Running,
+        ended => ended,
+    }
+}
+
+/// A tool call that ended so. `nested` is the conversation that it started, `part` the way to all of it.
+pub fn call(call: &ToolPart, ended: Ending, nested: Option<Nested>, part: Option<String>, look: &Look<'_>) -> Markup {
     let view = ToolView::of(call);
-    let ended = ending(call);
     let class = match (ended, &view) {
         (Ending::Failed | Ending::Interrupted, _) => "tool tool-err",
         (Ending::Denied, _) => "tool tool-denied",
@@ -57,7 +64,7 @@ pub fn call(call: &ToolPart, nested: Option<Nested>, part: Option<String>, look:
             }
             div.tool-body {
                 @if has_room {
-                    (body(call, &view, nested.map(|nested| nested.html), part, look))
+                    (body(call, &view, ended, nested.map(|nested| nested.html), part, look))
                 } @else {
                     (thought::rest(part))
                 }
@@ -213,9 +220,16 @@ fn why(call: &ToolPart, view: &ToolView<'_>) -> Option<String> {
     why.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
 
-fn body(call: &ToolPart, view: &ToolView<'_>, nested: Option<Markup>, part: Option<String>, look: &Look<'_>) -> Markup {
+fn body(
+    call: &ToolPart,
+    view: &ToolView<'_>,
+    ended: Ending,
+    nested: Option<Markup>,
+    part: Option<String>,
+    look: &Look<'_>,
+) -> Markup {
     match view {
-        ToolView::Shell(run) => shell(call, run, part, look),
+        ToolView::Shell(run) => shell(call, run, ended, part, look),
         ToolView::Change(changes) => html! { (diff::changes(changes, look)) (error(call, look)) (said(call)) },
         ToolView::Todos { items } => {
             html! { div.io { div.io-label { "Tasks" } (todos::list(items)) } (error(call, look)) }
@@ -240,9 +254,9 @@ fn body(call: &ToolPart, view: &ToolView<'_>, nested: Option<Markup>, part: Opti
 }
 
 /// A command as on a terminal.
-fn shell(call: &ToolPart, run: &ShellRun<'_>, part: Option<String>, look: &Look<'_>) -> Markup {
+fn shell(call: &ToolPart, run: &ShellRun<'_>, ended: Ending, part: Option<String>, look: &Look<'_>) -> Markup {
     let (shown, is_whole) = look.cut(&run.output);
-    let state = match ending(call) {
+    let state = match ended {
         Ending::Waiting => "not run yet; answer in the agent, scrollback only reads",
         Ending::Denied => "not run",
         Ending::NoResult => "the session ended before this call finished",
@@ -251,7 +265,7 @@ fn shell(call: &ToolPart, run: &ShellRun<'_>, part: Option<String>, look: &Look<
     html! {
         pre.term tabindex="0" {
             span.term-cmd { (text::shown(run.command.trim())) }
-            @if ending(call) != Ending::Denied { (ansi::terminal(shown)) }
+            @if ended != Ending::Denied { (ansi::terminal(shown)) }
             @if !state.is_empty() { span.a-8 { (state) } }
             @if let Some(code) = run.exit_code.filter(|code| *code != 0) { span.term-exit { "exit status " (code) } }
         }

@@ -175,8 +175,8 @@ pub struct Map {
 const MAP_TICKS: usize = 120;
 
 impl Map {
-    /// Adds what a message shows.
-    pub fn add(&mut self, message: &Message) {
+    /// Adds what a message shows; an agent may be at work in it.
+    pub fn add(&mut self, message: &Message, is_at_work: bool) {
         let anchor = format!("#m-{}", text::anchor(&message.id));
         if is_prompt(message) {
             let said = message.display().map(|display| display.text().to_owned());
@@ -188,7 +188,7 @@ impl Map {
             match part {
                 Part::Tool(call) => {
                     let (name, about) = tool::in_one_line(call);
-                    let ended = Some(ending(call)).filter(|ended| *ended != Ending::Ok);
+                    let ended = Some(tool::ending_in(call, is_at_work)).filter(|ended| *ended != Ending::Ok);
                     let ended = ended.map(|ended| format!(" ({})", ended.name())).unwrap_or_default();
                     let target = format!("#t-{}", text::anchor(&call.call_id));
                     self.ticks.push((tick, target, format!("{name} {}{ended}", text::brief(&about, 60))));
