@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
@@ -33,13 +34,15 @@ pub struct Archive {
     known: Option<Arc<HashMap<Place, Known>>>,
     /// What was not as it should be with the index.
     problems: Vec<Error>,
+    /// Whether nobody waits for the answer any more.
+    pub(crate) given_up: Arc<AtomicBool>,
 }
 
 impl Archive {
     /// Reads the sessions themselves.
     pub fn new(places: Places, now: Timestamp) -> Archive {
-        let (stamps, known) = (HashMap::new(), None);
-        Archive { places, now, index: None, excluded: Vec::new(), stamps, known, problems: Vec::new() }
+        let (stamps, known, given_up) = (HashMap::new(), None, Arc::default());
+        Archive { places, now, index: None, excluded: Vec::new(), stamps, known, problems: Vec::new(), given_up }
     }
 
     /// Keeps what it learns in an index, and asks it first. Whatever is in an index is masked, so the answers are.
@@ -50,6 +53,11 @@ impl Archive {
     /// Sessions below these folders, and of projects there, never enter the index: they are read each time.
     pub fn excluding(self, excluded: Vec<PathBuf>) -> Archive {
         Archive { excluded, ..self }
+    }
+
+    /// Reads no further sessions for a search when this is set: what it has found by then is its answer.
+    pub fn given_up_by(self, given_up: Arc<AtomicBool>) -> Archive {
+        Archive { given_up, ..self }
     }
 
     /// Whether a session may enter the index; `cwd` is where it was recorded, if that is known.

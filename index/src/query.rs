@@ -98,7 +98,7 @@ impl Query {
     }
 
     /// Whether it has a regular expression, which no index answers.
-    pub(crate) fn has_regex(&self) -> bool {
+    pub fn has_regex(&self) -> bool {
         self.leaves().any(|(leaf, _)| matches!(leaf, Expr::Regex(_)))
     }
 

@@ -14,6 +14,7 @@ mod suggest;
 use std::cmp::Reverse;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::sync::atomic::Ordering;
 
 use hashbrown::{HashMap, HashSet};
 use memchr::memmem;
@@ -47,6 +48,9 @@ const CUT_BYTES_IN_NO_TIME: u64 = 16 * 1024 * 1024;
 
 /// A larger file is not looked at as a whole before it is read as a session.
 const LOOKED_AT_BYTES: u64 = 256 * 1024 * 1024;
+
+/// So many sessions are read before other work of this process comes, and before matches that are not among the newest are forgotten.
+const READ_AT_ONCE: usize = 64;
 
 /// Stands for the title in the place of a record.
 const TITLE: u32 = u32::MAX;
@@ -111,7 +115,7 @@ impl Archive {
         }
         found.extend(self.by_reading(query, &unknown, ranking(query, options), &mut answer));
         answer.read_bytes += unknown.iter().map(|asked| asked.row.size_bytes).sum::<u64>();
-        keep_newest(&mut found);
+        keep_newest(&mut found, |one| one);
         self.show(query, scope, found, options, &mut answer);
         if answer.sessions.is_empty() {
             answer.suggestion = self.suggestion(query, scope);
@@ -237,7 +241,9 @@ impl Archive {
             })
             .collect();
         answer.read_bytes += bytes;
-        Some(collected(scanned, answer))
+        let mut collected = Collected::default();
+        collected.add(scanned, answer);
+        Some(collected.ranked())
     }
 
     /// The records with text that is not indexed and could match. `None` if the index fails.
@@ -257,16 +263,20 @@ impl Archive {
 
     /// Reads sessions and compares each part.
     fn by_reading(&self, query: &Query, asked: &[Asked<'_>], by: Ranking, answer: &mut Answer) -> Vec<Found> {
-        let reader = self.reader();
+        let (reader, given_up) = (self.reader(), &self.given_up);
         let look = Look::new(query, self.places.mask.as_deref());
         let scan = |asked: &Asked<'_>| {
-            if !look.at_file(asked.source) {
+            if given_up.load(Ordering::Relaxed) || !look.at_file(asked.source) {
                 return Ok((Vec::new(), Sample::default()));
             }
             let session = reader.session(asked.source, None)?;
             scan(query, asked, &session, session.records(), &|_| true, by)
         };
-        collected(asked.par_iter().map(scan).collect(), answer)
+        let mut collected = Collected::default();
+        for some in asked.chunks(READ_AT_ONCE) {
+            collected.add(some.par_iter().map(scan).collect(), answer);
+        }
+        collected.ranked()
     }
 }
 
@@ -281,27 +291,40 @@ fn ranking(query: &Query, options: SearchOptions) -> Ranking {
 }
 
 /// Leaves the newest matches, wherever they were found.
-fn keep_newest(found: &mut Vec<Found>) {
-    if found.len() > MATCHES {
+fn keep_newest<T>(matches: &mut Vec<T>, found: impl Fn(&T) -> &Found) {
+    if matches.len() > MATCHES {
         let order = |one: &Found| (Reverse(one.at), one.session, Reverse((one.record, one.part)));
-        found.select_nth_unstable_by_key(MATCHES, order);
-        found.truncate(MATCHES);
+        matches.select_nth_unstable_by_key(MATCHES, |one| order(found(one)));
+        matches.truncate(MATCHES);
     }
 }
 
-fn collected(scanned: Vec<Scanned>, answer: &mut Answer) -> Vec<Found> {
-    let (mut weighed, mut sample) = (Vec::new(), Sample::default());
-    for scanned in scanned {
-        match scanned {
-            Ok((matches, read)) => {
-                weighed.extend(matches);
-                sample.add(&read);
+/// What was found by reading so far.
+#[derive(Default)]
+struct Collected {
+    newest: Vec<Weighed>,
+    sample: Sample,
+}
+
+impl Collected {
+    fn add(&mut self, scanned: Vec<Scanned>, answer: &mut Answer) {
+        for scanned in scanned {
+            match scanned {
+                Ok((matches, read)) => {
+                    self.newest.extend(matches);
+                    self.sample.add(&read);
+                }
+                Err(error) => answer.unreadable.push(error),
             }
-            Err(error) => answer.unreadable.push(error),
         }
+        keep_newest(&mut self.newest, |one| &one.found);
     }
-    let rank = |one: &Weighed| one.weight.as_ref().map_or(one.found.rank, |weight| sample.rank(weight));
-    weighed.into_iter().map(|one| Found { rank: rank(&one), ..one.found }).collect()
+
+    fn ranked(self) -> Vec<Found> {
+        let Collected { newest, sample } = self;
+        let rank = |one: &Weighed| one.weight.as_ref().map_or(one.found.rank, |weight| sample.rank(weight));
+        newest.into_iter().map(|one| Found { rank: rank(&one), ..one.found }).collect()
+    }
 }
 
 /// A look at bytes before they are read as a session, which costs many times as much: whether something in them could match.

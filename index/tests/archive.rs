@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -712,4 +713,15 @@ fn a_link_in_the_place_of_the_index_or_its_seal_leads_nowhere() {
     std::os::unix::fs::symlink(&elsewhere, machine.index_path().with_extension("db-seal")).unwrap();
     drop(machine.indexed(Depth::Text));
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "a letter");
+}
+
+#[test]
+fn a_search_that_is_given_up_reads_no_session() {
+    let machine = Machine::new();
+    machine.write("aaaaaaaa-0000-4000-8000-000000000001", &tides());
+    let given_up: Arc<AtomicBool> = Arc::default();
+    let mut archive = machine.without_index().given_up_by(given_up.clone());
+    assert_eq!(hits(&search(&mut archive, "/refus\\w+/").sessions), ["a4", "t1"]);
+    given_up.store(true, Ordering::Relaxed);
+    assert_eq!(hits(&search(&mut archive, "/refus\\w+/").sessions), Vec::<String>::new());
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -160,6 +161,8 @@ pub struct Catalogue {
     figures: RwLock<Arc<Figures>>,
     /// What sessions count, with what their files were like, by their path: where no index keeps it.
     counted: Mutex<HashMap<PathBuf, (u64, SessionCounts)>>,
+    /// Whether the texts of all sessions were indexed once.
+    is_indexed: AtomicBool,
 }
 
 impl Catalogue {
@@ -171,6 +174,11 @@ impl Catalogue {
     /// What was counted last.
     pub fn figures(&self) -> Arc<Figures> {
         self.figures.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether an index has the texts of sessions, but for what changed just now.
+    pub(crate) fn is_indexed(&self) -> bool {
+        self.is_indexed.load(Ordering::Relaxed)
     }
 
     fn replace(&self, shelf: Shelf) {
@@ -361,6 +369,7 @@ fn read_texts(archive: &mut Archive, site: &Site) {
     let sources: Vec<Source> = site.catalogue.shelf().entries.iter().map(|entry| entry.source.clone()).collect();
     let pending = archive.pending(&sources, IndexDepth::Text);
     drop(archive.read_texts(pending, IndexDepth::Text, &|_| true));
+    site.catalogue.is_indexed.store(true, Ordering::Relaxed);
 }
 
 /// Keeps the catalogue up to date until it is interrupted.

@@ -5,7 +5,7 @@ mod support;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use support::{Running, Served, talk};
 
@@ -72,4 +72,31 @@ fn large_headers_and_half_requests_are_refused_in_a_sentence() {
     assert!(running.ask("\u{16}\u{3}\u{1} not http\r\n\r\n").starts_with("HTTP/1.1 400"));
     let answer = running.ask(&running.request("/", ""));
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[test]
+fn searches_that_read_every_session_keep_no_other_page_waiting_and_stop_when_nobody_waits() {
+    let long = "The repeated hour of the tide. ".repeat(3_000);
+    let names: Vec<String> = (0..120).map(|at| format!("s{at}")).collect();
+    let sessions: Vec<_> = names.iter().map(|name| (name.as_str(), talk("hello", &long))).collect();
+    let running = Running::of(Served::of(&sessions));
+    let search = |at: usize| running.request(&format!("/search?q=/qq{at}%5Cw%2B/"), "");
+    let began = Instant::now();
+    assert!(running.ask(&search(0)).starts_with("HTTP/1.1 200"));
+    let one = began.elapsed();
+    let waiting: Vec<TcpStream> = (1..9)
+        .map(|at| {
+            let mut stream = running.connect();
+            stream.write_all(search(at).as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    std::thread::sleep(one / 4);
+    let began = Instant::now();
+    assert!(running.ask(&running.request("/s/s1", "")).starts_with("HTTP/1.1 200"));
+    assert!(began.elapsed() < one * 3, "{:?}, and a search takes {one:?}", began.elapsed());
+    drop(waiting);
+    let began = Instant::now();
+    assert!(running.ask(&search(9)).starts_with("HTTP/1.1 200"));
+    assert!(began.elapsed() < one * 4, "{:?}, and a search takes {one:?}", began.elapsed());
 }

@@ -18,6 +18,7 @@ pub(crate) mod twins;
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
@@ -36,7 +37,7 @@ use crate::pages::Params;
 use crate::site::Site;
 pub(crate) use chat::refusal;
 pub(crate) use messages::FileAddresses;
-pub(crate) use problem::Problem;
+pub(crate) use problem::{Problem, RETRY_AFTER_SECONDS};
 
 /// One question.
 pub(crate) struct Route {
@@ -54,6 +55,8 @@ pub(crate) struct Route {
 pub(crate) enum Answerer {
     /// A function that may read files.
     Reading(fn(&Ask) -> Result<Response, Problem>),
+    /// The same for a search, which may read every session.
+    Searching(fn(&Ask) -> Result<Response, Problem>),
     /// What a session is from now on, as events.
     SessionEvents,
     /// What all sessions are from now on, as events.
@@ -165,7 +168,7 @@ pub(crate) static ROUTES: &[Route] = &[
             SINCE,
             UNTIL,
         ],
-        answer: Answerer::Reading(search::search),
+        answer: Answerer::Searching(search::search),
     },
     Route {
         method: Method::GET,
@@ -227,12 +230,14 @@ pub(crate) struct Ask {
     /// `http://` and the name of this server that the request used.
     pub(crate) origin: String,
     headers: HeaderMap,
+    /// Whether nobody waits for the answer any more.
+    pub(crate) given_up: Arc<AtomicBool>,
 }
 
 impl Ask {
     pub(crate) fn new(site: Arc<Site>, live: Arc<Live>, params: Params, names: Vec<String>, headers: HeaderMap) -> Ask {
         let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-        Ask { origin: format!("http://{host}"), site, live, params, names, headers }
+        Ask { origin: format!("http://{host}"), site, live, params, names, headers, given_up: Arc::default() }
     }
 
     /// What stands in the braces of the address.

@@ -86,7 +86,7 @@ fn operation(route: &Route) -> Value {
     let kind = match &route.answer {
         Answerer::SessionEvents | Answerer::HomeEvents | Answerer::ChatStream => "text/event-stream",
         Answerer::Reading(_) if route.path.contains("/blobs/") => "application/octet-stream",
-        Answerer::Reading(_) | Answerer::Records => "application/json",
+        Answerer::Reading(_) | Answerer::Searching(_) | Answerer::Records => "application/json",
     };
     let mut responses = Map::new();
     if route.method == Method::GET {

@@ -11,6 +11,9 @@ use crate::catalogue::Entry;
 /// More sessions with the same beginning are not listed.
 const CANDIDATES: usize = 50;
 
+/// When to ask again what takes too long now.
+pub(crate) const RETRY_AFTER_SECONDS: &str = "10";
+
 /// Why there is no answer: `{"error": {"kind", "message", "hint"?, "candidates"?}}`, as the command line prints it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Problem {
@@ -74,6 +77,11 @@ impl Problem {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
     }
 
+    /// Other questions take too long.
+    pub(crate) fn busy() -> Problem {
+        Problem::unavailable("other searches are reading sessions").hint("ask again in a few seconds")
+    }
+
     /// The code is wrong.
     pub(crate) fn internal() -> Problem {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", "the answer could not be made")
@@ -118,6 +126,9 @@ impl IntoResponse for Problem {
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static(RETRY_AFTER_SECONDS));
         }
         if self.status == StatusCode::METHOD_NOT_ALLOWED {
             headers.entry(header::ALLOW).or_insert(HeaderValue::from_static("GET, HEAD"));

@@ -48,7 +48,7 @@ pub(super) fn search(ask: &Ask) -> Result<Response, Problem> {
         (_, lines) => lines.map(|lines| lines.min(MOST_CONTEXT)),
     };
     let options = SearchOptions { sort, sessions: from + limit, hits: HITS, context };
-    let answer = (ask.site.open_archive)().search(&query, &scope, options);
+    let answer = (ask.site.open_archive)().given_up_by(ask.given_up.clone()).search(&query, &scope, options);
     let all = answer.sessions.len() + answer.more_sessions;
     let items: Vec<_> = answer.sessions.into_iter().skip(from).collect();
     let behind = from + items.len();

@@ -34,6 +34,18 @@ pub(crate) fn bad_address() -> Made {
     problem(StatusCode::BAD_REQUEST, "Not an address", html! { p { "This address is not UTF-8 when it is decoded." } })
 }
 
+/// Other questions take too long.
+pub(crate) fn busy() -> Made {
+    problem(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "Other searches are running",
+        html! {
+            p { "A regular expression is looked for in every session, one question at a time, and others came first." }
+            p { "Reload this page in a few seconds." }
+        },
+    )
+}
+
 /// The session's files cannot be read, or it has no such record.
 pub(crate) fn unreadable(error: &scrollback::Error) -> Made {
     let because = html! { p { (text::brief(&error.to_string(), 500)) } };

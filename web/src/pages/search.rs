@@ -1,6 +1,8 @@
 //! Search, with the language of the command line.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use axum::http::StatusCode;
 use maud::{Markup, html};
@@ -41,13 +43,24 @@ const PROJECTS_LISTED: usize = 200;
 /// A longer question is none that a person asks.
 const QUERY_LIMIT_BYTES: usize = 2_000;
 
-/// The page.
-pub(crate) fn page(params: &Params, site: &Site) -> Made {
+/// Whether what is asked cannot be answered by the index alone: then every session is read.
+pub(crate) fn reads_sessions(params: &Params, site: &Site) -> bool {
+    let query = Query::parse(asked(params), (site.now)(), &site.zone);
+    query.is_ok_and(|query| query.has_regex() || !site.catalogue.is_indexed())
+}
+
+/// What was asked.
+fn asked(params: &Params) -> &str {
     let asked = params.get("q").unwrap_or_default();
-    let asked = &asked[..asked.floor_char_boundary(QUERY_LIMIT_BYTES)];
+    &asked[..asked.floor_char_boundary(QUERY_LIMIT_BYTES)]
+}
+
+/// The page. It stops reading sessions when the question is given up.
+pub(crate) fn page(params: &Params, given_up: &Arc<AtomicBool>, site: &Site) -> Made {
+    let asked = asked(params);
     let (status, found) = match asked.trim().is_empty() {
         true => (StatusCode::OK, html! {}),
-        false => answer(asked, params, site),
+        false => answer(asked, params, given_up, site),
     };
     let body = html! {
         h1 class="page-title vh" { "Search" }
@@ -167,7 +180,7 @@ fn narrowed(asked: &str, params: &Params) -> String {
     if filters.is_empty() { asked.to_owned() } else { format!("({asked}) {filters}") }
 }
 
-fn answer(asked: &str, params: &Params, site: &Site) -> (StatusCode, Markup) {
+fn answer(asked: &str, params: &Params, given_up: &Arc<AtomicBool>, site: &Site) -> (StatusCode, Markup) {
     let parse = |asked: &str| Query::parse(asked, (site.now)(), &site.zone);
     // What is wrong is said of what was typed.
     let query = match parse(asked).and_then(|_| parse(&narrowed(asked, params))) {
@@ -198,7 +211,7 @@ fn answer(asked: &str, params: &Params, site: &Site) -> (StatusCode, Markup) {
     let hits = if params.get("session").is_some() { HITS_OF_ONE } else { HITS };
     let sessions = params.number("sessions").unwrap_or(SESSIONS).clamp(1, MOST_SESSIONS);
     let options = SearchOptions { sort, sessions, hits, context: None };
-    let answer = (site.open_archive)().search(&query, &scope, options);
+    let answer = (site.open_archive)().given_up_by(given_up.clone()).search(&query, &scope, options);
     let hits: usize = answer.sessions.iter().map(|found| found.hits.len() + found.more).sum();
     let now = (site.now)();
     let shown = html! {

@@ -3,6 +3,7 @@
 mod guard;
 mod listen;
 mod patience;
+mod scans;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -16,12 +17,13 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, he
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
+use maud::html;
 use scrollback::model::Part;
 use scrollback::view::Conversation;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::api::twins::{self, Twin};
-use crate::api::{self, Answerer, Ask, Problem};
+use crate::api::{self, Answerer, Ask, Problem, RETRY_AFTER_SECONDS};
 use crate::catalogue::Found;
 use crate::export::{self, Document};
 use crate::live::{self, Live, Received};
@@ -33,6 +35,7 @@ use crate::style::{SCRIPT, STYLE};
 
 pub use guard::{Guard, Secret};
 pub use listen::{Listener, Stop};
+use scans::{Scans, Turn, Waiting};
 
 /// How many pages are made at once: each may hold a few megabytes.
 const PAGES_AT_ONCE: usize = 4;
@@ -59,6 +62,7 @@ struct Shared {
     guard: Arc<Guard>,
     live: Arc<Live>,
     pages: Arc<Semaphore>,
+    scans: Scans,
 }
 
 /// The server as a value: requests in, answers out.
@@ -69,7 +73,7 @@ pub fn router(site: Arc<Site>, guard: Arc<Guard>) -> Router {
 /// The same with further addresses, behind the same guard.
 pub fn router_with(site: Arc<Site>, guard: Arc<Guard>, further: Router) -> Router {
     let live = Live::new(site.clone());
-    let shared = Shared { site, guard, live, pages: Arc::new(Semaphore::new(PAGES_AT_ONCE)) };
+    let shared = Shared { site, guard, live, pages: Arc::new(Semaphore::new(PAGES_AT_ONCE)), scans: Scans::new() };
     Router::new()
         .route("/", get(home_page))
         .route("/search", get(search_page))
@@ -121,7 +125,7 @@ async fn judge(State(shared): State<Shared>, request: axum::extract::Request, ne
             let answered = tokio::time::timeout(PAGE_TIME, next.run(request)).await;
             let too_long = || match is_for_programs {
                 true => Problem::unavailable("this takes too long; try again").into_response(),
-                false => plain(StatusCode::SERVICE_UNAVAILABLE, "this takes too long; try again\n"),
+                false => unavailable("This takes too long", "It was given up. Ask for less, or try again."),
             };
             answered.unwrap_or_else(|_| too_long())
         }
@@ -200,7 +204,44 @@ async fn home_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -
 }
 
 async fn search_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Response {
-    make(shared, uri, headers, search::page).await
+    let given_up = Arc::default();
+    let _waiting = Waiting(Arc::clone(&given_up));
+    match turn(&shared, &api::params(&uri)).await {
+        Ok(turn) => {
+            make(shared, uri, headers, move |params, site| {
+                let _turn = turn;
+                search::page(params, &given_up, site)
+            })
+            .await
+        }
+        Err(Busy) => make(shared, uri, headers, |_, _| error::busy()).await,
+    }
+}
+
+/// Other searches take too long.
+struct Busy;
+
+/// Waits for the turn of a search, if it needs one.
+async fn turn(shared: &Shared, params: &Params) -> Result<Option<Turn>, Busy> {
+    match search::reads_sessions(params, &shared.site) {
+        true => shared.scans.turn().await.map(Some).ok_or(Busy),
+        false => Ok(None),
+    }
+}
+
+/// Answers a search.
+async fn searching(
+    shared: Shared,
+    ask: Ask,
+    answer: impl FnOnce(&Ask) -> Result<Response, Problem> + Send + 'static,
+) -> Response {
+    let _waiting = Waiting(ask.given_up.clone());
+    let Ok(turn) = turn(&shared, &ask.params).await else { return Problem::busy().into_response() };
+    reading(shared, move || {
+        let _turn = turn;
+        answer(&ask)
+    })
+    .await
 }
 
 async fn stats_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Response {
@@ -255,7 +296,10 @@ async fn twin(
 ) -> Response {
     let names = id.into_iter().map(|Path(id)| id).collect();
     let ask = Ask::new(shared.site.clone(), shared.live.clone(), api::params(&uri), names, headers);
-    reading(shared, move || twins::answer(twin, &ask)).await
+    match twin {
+        Twin::Search => searching(shared, ask, move |ask| twins::answer(twin, ask)).await,
+        _ => reading(shared, move || twins::answer(twin, &ask)).await,
+    }
 }
 
 /// A question of the API.
@@ -268,6 +312,7 @@ async fn ask(State(shared): State<Shared>, method: Method, uri: Uri, headers: He
     let ask = Ask::new(shared.site.clone(), shared.live.clone(), api::params(&uri), names, headers);
     match route.answer {
         Answerer::Reading(answer) => reading(shared, move || answer(&ask)).await,
+        Answerer::Searching(answer) => searching(shared, ask, answer).await,
         // Nobody follows for the sake of a head.
         Answerer::SessionEvents | Answerer::ChatStream if is_head && let Err(problem) = ask.entry() => {
             problem.into_response()
@@ -284,8 +329,13 @@ async fn ask(State(shared): State<Shared>, method: Method, uri: Uri, headers: He
 
 /// Answers on a thread that may read files.
 async fn reading(shared: Shared, answer: impl FnOnce() -> Result<Response, Problem> + Send + 'static) -> Response {
-    let Ok(_permit) = shared.pages.clone().acquire_owned().await else {
+    let Ok(permit) = shared.pages.clone().acquire_owned().await else {
         return Problem::unavailable("the server is stopping").into_response();
+    };
+    // Its place is free when it has ended, not when nobody waits for it any more.
+    let answer = move || {
+        let _permit = permit;
+        answer()
     };
     match tokio::task::spawn_blocking(answer).await {
         Ok(answer) => answer.unwrap_or_else(IntoResponse::into_response),
@@ -300,9 +350,10 @@ async fn make(
     headers: HeaderMap,
     page_of: impl FnOnce(&Params, &Site) -> Made + Send + 'static,
 ) -> Response {
-    let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return unavailable() };
+    let Ok(permit) = shared.pages.clone().acquire_owned().await else { return stopping() };
     let theme = theme_of(&headers);
     let made = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
         let params = api::params(&uri);
         let made = page_of(&params, &shared.site);
         let html = shell::page(&made, theme, params.get("q").unwrap_or_default(), &shared.site);
@@ -337,7 +388,7 @@ async fn whole_part(
     State(shared): State<Shared>,
     Path((id, message, part)): Path<(String, String, String)>,
 ) -> Response {
-    let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return unavailable() };
+    let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return stopping() };
     let read = tokio::task::spawn_blocking(move || part_of(&shared.site, &id, &message, &part));
     let Ok(Some(part)) = read.await else { return plain(StatusCode::NOT_FOUND, "there is no such part\n") };
     let whole = match &part {
@@ -373,7 +424,7 @@ async fn file_of_message(
     State(shared): State<Shared>,
     Path((id, message, part)): Path<(String, String, String)>,
 ) -> Response {
-    let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return unavailable() };
+    let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return stopping() };
     let read = tokio::task::spawn_blocking(move || {
         let (url, name) = match part_of(&shared.site, &id, &message, &part)? {
             Part::File(part) => (part.url, part.filename),
@@ -531,6 +582,9 @@ fn asset(kind: &'static str, bytes: &'static [u8]) -> Response {
 
 fn page(status: StatusCode, html: String) -> Response {
     let mut response = (status, html).into_response();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        insert(&mut response, header::RETRY_AFTER, RETRY_AFTER_SECONDS);
+    }
     insert(&mut response, header::CONTENT_TYPE, "text/html; charset=utf-8");
     response
 }
@@ -539,8 +593,14 @@ fn plain(status: StatusCode, text: &'static str) -> Response {
     (status, text).into_response()
 }
 
-fn unavailable() -> Response {
-    plain(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping\n")
+fn stopping() -> Response {
+    unavailable("The server is stopping", "Start it again to go on.")
+}
+
+/// A page that needs nothing but a reason.
+fn unavailable(what: &str, why: &str) -> Response {
+    let body = html! { div.empty { h1 { (what) } p { (why) } } };
+    page(StatusCode::SERVICE_UNAVAILABLE, shell::bare(what, body))
 }
 
 /// Sets a header; a value that cannot be one is left out.
