@@ -161,6 +161,8 @@ pub struct Catalogue {
     figures: RwLock<Arc<Figures>>,
     /// What sessions count, with what their files were like, by their path: where no index keeps it.
     counted: Mutex<HashMap<PathBuf, (u64, SessionCounts)>>,
+    /// How many files sessions changed, with what their own files were like, by their path: known when somebody has asked for them.
+    changed_files: Mutex<HashMap<PathBuf, (Option<u64>, usize)>>,
     /// Whether the texts of all sessions were indexed once.
     is_indexed: AtomicBool,
 }
@@ -174,6 +176,18 @@ impl Catalogue {
     /// What was counted last.
     pub fn figures(&self) -> Arc<Figures> {
         self.figures.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How many files a session changed, if that was found out since it grew.
+    pub(crate) fn changed_files(&self, source: &Source) -> Option<usize> {
+        let counts = self.changed_files.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.get(&source.path).filter(|(stamp, _)| *stamp == source.stamp()).map(|(_, count)| *count)
+    }
+
+    /// Notes it for a session that was like this.
+    pub(crate) fn note_changed_files(&self, source: &Source, stamp: Option<u64>, count: usize) {
+        let mut counts = self.changed_files.lock().unwrap_or_else(PoisonError::into_inner);
+        counts.insert(source.path.clone(), (stamp, count));
     }
 
     /// Whether an index has the texts of sessions, but for what changed just now.

@@ -8,9 +8,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use scrollback::model::{Cost, Usage};
 use scrollback::view::SessionRow;
-use scrollback::view::counting::{
-    CountedSession, Elected, EventKind, Level, Reason, SessionCounts, StatsQuery, StatsRow, stats,
-};
+use scrollback::view::counting::{CountedSession, Elected, Level, Reason, StatsQuery, StatsRow, stats};
 use scrollback::view::surroundings::TurnRequest;
 use scrollback_index::listed_cost;
 
@@ -76,8 +74,6 @@ pub struct SessionCost {
     pub sub_agents: Money,
     /// The tokens of its own requests; `None` if it has none.
     pub usage: Option<Usage>,
-    /// How many files its calls changed.
-    pub files: usize,
 }
 
 /// What is counted of some days, projects, agents and models, or tools.
@@ -211,7 +207,6 @@ fn of_sessions(
         }
         costs[at].own = own;
         costs[at].usage = (!reasons.is_empty()).then_some(usage);
-        costs[at].files = files_of(&session.counts);
         let root = elected.roots[at] as usize;
         if root != at {
             costs[root].sub_agents.add_all(own);
@@ -224,15 +219,6 @@ fn of_sessions(
         (session.row.path.clone(), (cost, Arc::new(trace)))
     };
     sessions.iter().zip(costs).map(of_session).collect()
-}
-
-/// How many different files the calls of a session changed.
-fn files_of(counts: &SessionCounts) -> usize {
-    let files = counts.events.iter().filter_map(|event| match &event.kind {
-        EventKind::Call { files, .. } => Some(files),
-        EventKind::Prompt { .. } | EventKind::Answer { .. } | EventKind::Compaction => None,
-    });
-    files.flatten().collect::<HashSet<_>>().len()
 }
 
 #[cfg(test)]

@@ -143,6 +143,8 @@ fn a_file_that_was_changed_after_the_session_is_marked() {
     std::fs::write(path("kept.rs"), "fn a() {}\n").unwrap();
     std::fs::write(path("changed.rs"), "fn b() {}\n").unwrap();
     let served = Served::of(&[("sa", lines)]);
+    // How many there are is known when somebody has asked for them.
+    assert!(served.page("/s/sa").body.contains(">Files</a>"));
     let page = served.page("/s/sa/files").body;
     let row = |name: &str| {
         let (_, row) = page.split_once(&format!("\">{name}</a></th>")).unwrap();
@@ -152,7 +154,7 @@ fn a_file_that_was_changed_after_the_session_is_marked() {
     assert!(row("changed.rs").contains("changed since"), "{page}");
     assert!(row("gone.rs").contains(">gone<"), "{page}");
     assert!(page.contains("<span class=\"hl-keyword\">fn </span>"), "{page}");
-    for address in ["/s/sa", "/s/sa/files"] {
+    for address in ["/s/sa", "/s/sa/files", "/s/sa/files?file=1", "/s/sa/tree", "/s/sa/replay"] {
         assert!(served.page(address).body.contains("Files <span class=\"num\">3</span>"), "{address}");
     }
     // What is in memory is not shown any more when the disk has changed.

@@ -51,18 +51,20 @@ pub(crate) fn page(id: &str, params: &Params, site: &Site) -> Made {
 }
 
 fn files(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made> {
+    let stamp = entry.source.stamp();
     let session = site.whole(&entry.source)?;
     let history = site.files(&session)?;
     let turns = turns(&session);
     // A path may have a secret in it: addresses and anchors have the number of the file.
     let rows: Vec<NumberedFile> = history.rows().into_iter().enumerate().collect();
-    let (all, only) = (rows.len(), params.number("file"));
+    site.catalogue.note_changed_files(&entry.source, stamp, rows.len());
+    let only = params.number("file");
     let rows: Vec<NumberedFile> =
         rows.into_iter().filter(|(number, _)| only.is_none_or(|only| *number == only)).collect();
     let changes: usize = rows.iter().map(|(_, row)| row.changes.len()).sum();
     let measured = Measured::newest(&session, &history, &rows, site);
     let body = html! {
-        (header(entry, "files", Some(all), site))
+        (header(entry, "files", site))
         @if rows.is_empty() {
             div.empty {
                 h2 { "No change of a file is recorded" }

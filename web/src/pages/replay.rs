@@ -51,7 +51,7 @@ fn replay(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Mad
     let (from, to) = (range.clone().find_map(began), range.clone().rev().find_map(ended));
     let next_from = turns.get(turn).and_then(|next| next.clone().find_map(began));
     let body = html! {
-        (header(entry, "replay", None, site))
+        (header(entry, "replay", site))
         (controls("Turns", turn, turns.len(), &base, params.has("play")))
         (timeline(&turns, turn, &conversation, &base, site))
         (timing(start, from, to, next_from))

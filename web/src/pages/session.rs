@@ -72,7 +72,7 @@ fn conversation(entry: &Entry, params: &Params, site: &Site, live: &Live) -> scr
         format!("/api/v1/sessions/{id}/events?parts=html&after={}", position.after(&session))
     });
     let body = html! {
-        (header(entry, "conversation", None, site))
+        (header(entry, "conversation", site))
         (issues(&session, &conversation, entry))
         (layout(entry, &shown, &session, &conversation, branch_note.as_deref(), events.as_deref(), params, site))
     };
@@ -252,7 +252,7 @@ fn outline(messages: &[&Message], session: &Session) -> Vec<Outlined> {
 }
 
 /// What stands above every view of a session.
-pub(crate) fn header(entry: &Entry, view: &str, files: Option<usize>, site: &Site) -> Markup {
+pub(crate) fn header(entry: &Entry, view: &str, site: &Site) -> Markup {
     let row = &entry.row;
     let now = (site.now)();
     let project = project_name(row.project.as_deref());
@@ -265,7 +265,7 @@ pub(crate) fn header(entry: &Entry, view: &str, files: Option<usize>, site: &Sit
             }
             div.head-title { h1.page-title dir="auto" { (text::brief(&row.title, 300)) } (state_of(entry, now)) }
             @if view == "conversation" { (facts(entry, site, now)) (all_facts(entry, site)) }
-            (tabs(entry, view, files.or_else(|| counted_files(entry, site))))
+            (tabs(entry, view, site))
         }
     }
 }
@@ -338,13 +338,9 @@ fn all_facts(entry: &Entry, site: &Site) -> Markup {
     }
 }
 
-/// How many files its calls changed, if they were counted.
-fn counted_files(entry: &Entry, site: &Site) -> Option<usize> {
-    site.catalogue.figures().cost_of(&entry.row.path).map(|cost| cost.files).filter(|files| *files > 0)
-}
-
-fn tabs(entry: &Entry, view: &str, files: Option<usize>) -> Markup {
+fn tabs(entry: &Entry, view: &str, site: &Site) -> Markup {
     let base = address(entry);
+    let files = site.catalogue.changed_files(&entry.source).filter(|files| *files > 0);
     let tab = |name: &str, path: &str, shown: &str, count: Option<usize>| {
         let is_here = (view == name).then_some("page");
         html! { a href={ (base) (path) } aria-current=[is_here] data-key=(name) { (shown) @if let Some(count) = count { " " span.num { (count) } } } }

@@ -67,7 +67,7 @@ fn tree(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made>
     let pair = a.zip(b).filter(|_| heads.len() > 1).map(|(a, b)| Pair::new(&session, a, b));
     let picked = pair.as_ref().map(Pair::picked).unwrap_or_default();
     let body = html! {
-        (header(entry, "tree", None, site))
+        (header(entry, "tree", site))
         p.tree-key {
             (key("head", "where it goes on")) (key("on", "on the branch")) (key("", "left behind"))
             @if !picked.is_empty() { (key("picked", "compared below")) }
