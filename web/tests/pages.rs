@@ -216,3 +216,21 @@ fn only_a_call_at_the_end_of_a_running_session_is_running() {
     let page = Served::of(&[("sa", lines)]).page("/s/sa").body;
     assert!(page.contains("no result was recorded") && !page.contains("tool-note\">running<"), "{page}");
 }
+
+#[test]
+fn a_call_that_waits_for_approval_is_not_counted_as_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let chats = folder.path().join(".local/share/scrollback/chats");
+    std::fs::create_dir_all(&chats).unwrap();
+    let call = |id: &str, state: &str, approval: Value| json!({"type": "dynamic-tool", "toolName": "bash", "toolCallId": id, "state": state, "input": {"command": "git push"}, "approval": approval});
+    let parts = json!([
+        call("c1", "output-denied", json!({"id": "q1", "approved": false})),
+        call("c2", "approval-requested", json!({"id": "q2"})),
+    ]);
+    let chat = json!({"id": "chat", "messages": [{"id": "a", "role": "assistant", "parts": parts}]});
+    std::fs::write(chats.join("chat.json"), chat.to_string()).unwrap();
+    let served = Served::over(folder);
+    let page = served.page("/s/chat").body;
+    assert!(page.contains("2 tool calls</dd><dd>1 refused, 1 waiting</dd>"), "{page}");
+    assert!(served.page("/").body.contains("2 tool calls, 1 refused, 1 waiting"));
+}

@@ -281,17 +281,18 @@ fn facts(entry: &Entry, site: &Site, now: jiff::Timestamp) -> Markup {
         (None, None) => html! { "–" },
     };
     let lasted = lasted(row);
-    let work = entry.glance.as_ref().map(|glance| (glance.trace.calls(), glance.trace.troubles()));
+    let work = entry
+        .glance
+        .as_ref()
+        .map(|glance| (glance.trace.calls(), glance.trace.troubles().collect::<Vec<_>>().join(", ")));
     html! {
         dl.facts {
             (fact("Agent", html! { span.agent { (agent_mark(&row.dialect)) (agent_name(&row.dialect)) } }, html! { (text::brief(&row.models.join(", "), 200)) }))
             (fact("Project", html! { (project_name(row.project.as_deref())) }, html! { @if let Some(branch) = &row.git_branch { span.mono { (text::brief(branch, 60)) } } }))
             (fact("When", when, html! { @if let Some(ms) = lasted { (words::took(ms)) } @if let Some(at) = row.updated { ", " (words::ago(at, now)) } }))
             @if let Some(count) = row.message_count {
-                (fact("Work", html! { (words::plural(count, "message")) @if let Some((calls, _)) = work { ", " (words::plural(calls, "tool call")) } }, html! {
-                    @if let Some((_, (failed, refused))) = work {
-                        @if failed > 0 { (failed) " failed" } @if failed > 0 && refused > 0 { ", " } @if refused > 0 { (refused) " refused" }
-                    }
+                (fact("Work", html! { (words::plural(count, "message")) @if let Some((calls, _)) = &work { ", " (words::plural(*calls, "tool call")) } }, html! {
+                    @if let Some((_, troubles)) = &work { (troubles) }
                 }))
             }
             @if let Some(usage) = site.catalogue.figures().usage_of(row) {

@@ -24,8 +24,10 @@ pub enum Tick {
     Call,
     /// A call failed.
     Failed,
-    /// A call was refused, or waits for an answer.
+    /// A call was refused.
     Refused,
+    /// A call waits for a person's approval.
+    Waiting,
     /// A sub-agent was started.
     SubAgent,
     /// Earlier turns were summarised.
@@ -34,11 +36,12 @@ pub enum Tick {
 
 impl Tick {
     /// Each kind in the order of its numbers, its class, and its shape below its column.
-    const SHAPES: [(Tick, &'static str, &'static str); 6] = [
+    const SHAPES: [(Tick, &'static str, &'static str); 7] = [
         (Tick::Prompt, "tr-u", "1v12"),
         (Tick::Call, "tr-t", "7v6"),
         (Tick::Failed, "tr-e", "4v9"),
         (Tick::Refused, "tr-d", "4v9"),
+        (Tick::Waiting, "tr-d", "4v9"),
         (Tick::SubAgent, "tr-s", "4v9"),
         (Tick::Compaction, "tr-c", "2v2m0 2v2m0 2v2"),
     ];
@@ -52,6 +55,7 @@ pub struct Trace {
     calls: usize,
     failed: usize,
     refused: usize,
+    waiting: usize,
     sub_agents: usize,
     compactions: usize,
 }
@@ -87,6 +91,7 @@ impl Trace {
             Tick::Call => self.calls += 1,
             Tick::Failed => (self.calls, self.failed) = (self.calls + 1, self.failed + 1),
             Tick::Refused => (self.calls, self.refused) = (self.calls + 1, self.refused + 1),
+            Tick::Waiting => (self.calls, self.waiting) = (self.calls + 1, self.waiting + 1),
             Tick::SubAgent => (self.calls, self.sub_agents) = (self.calls + 1, self.sub_agents + 1),
             Tick::Compaction => self.compactions += 1,
         }
@@ -103,9 +108,10 @@ impl Trace {
         self.calls
     }
 
-    /// How many calls failed, and how many were refused.
-    pub fn troubles(&self) -> (usize, usize) {
-        (self.failed, self.refused)
+    /// How many calls failed, were refused and wait, each in two words, if there are any.
+    pub fn troubles(&self) -> impl Iterator<Item = String> {
+        let troubles = [(self.failed, "failed"), (self.refused, "refused"), (self.waiting, "waiting")];
+        troubles.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
     }
 
     /// Keeps at most so many ticks: plain calls go first, evenly, then anything.
@@ -154,12 +160,8 @@ impl Trace {
 
     fn words(&self) -> String {
         let mut words = vec![plural(self.prompts, "prompt"), plural(self.calls, "tool call")];
-        let more = [
-            (self.failed, "failed"),
-            (self.refused, "refused or waiting"),
-            (self.sub_agents, "by sub-agents"),
-            (self.compactions, "compacted"),
-        ];
+        words.extend(self.troubles());
+        let more = [(self.sub_agents, "by sub-agents"), (self.compactions, "compacted")];
         words.extend(more.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
         words.join(", ")
     }
@@ -233,7 +235,8 @@ fn tick(part: &Part) -> Option<Tick> {
     match part {
         Part::Tool(call) => Some(match ending(call) {
             Ending::Failed | Ending::Interrupted => Tick::Failed,
-            Ending::Denied | Ending::Waiting => Tick::Refused,
+            Ending::Denied => Tick::Refused,
+            Ending::Waiting => Tick::Waiting,
             Ending::Ok | Ending::Running | Ending::NoResult => match ToolView::of(call) {
                 ToolView::SubAgent(_) => Tick::SubAgent,
                 _ => Tick::Call,
@@ -265,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_trace_is_one_path_for_each_kind() {
-        insta::assert_snapshot!(trace("Pcxr.").svg().0, @r#"<svg class="trace" width="23" height="14" viewBox="0 0 23 14" role="img" aria-label="1 prompt, 3 tool calls, 1 failed, 1 refused or waiting, 1 compacted"><path class="tr-u" d="M1.5 1v12"></path><path class="tr-t" d="M6.5 7v6"></path><path class="tr-e" d="M11.5 4v9"></path><path class="tr-d" d="M16.5 4v9"></path><path class="tr-c" d="M21.5 2v2m0 2v2m0 2v2"></path></svg>"#);
+        insta::assert_snapshot!(trace("Pcxr.").svg().0, @r#"<svg class="trace" width="23" height="14" viewBox="0 0 23 14" role="img" aria-label="1 prompt, 3 tool calls, 1 failed, 1 refused, 1 compacted"><path class="tr-u" d="M1.5 1v12"></path><path class="tr-t" d="M6.5 7v6"></path><path class="tr-e" d="M11.5 4v9"></path><path class="tr-d" d="M16.5 4v9"></path><path class="tr-c" d="M21.5 2v2m0 2v2m0 2v2"></path></svg>"#);
     }
 
     #[test]

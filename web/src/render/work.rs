@@ -42,10 +42,8 @@ impl Work {
     }
 
     fn calls(&self) -> Option<String> {
-        let (failed, refused) = self.trace.troubles();
-        let troubles = [(failed, "failed"), (refused, "refused")].into_iter().filter(|(count, _)| *count > 0);
         let calls = Some(self.trace.calls()).filter(|calls| *calls > 0).map(|calls| words::plural(calls, "call"))?;
-        let words = [calls].into_iter().chain(troubles.map(|(count, what)| format!("{count} {what}")));
+        let words = [calls].into_iter().chain(self.trace.troubles());
         Some(words.collect::<Vec<_>>().join(", "))
     }
 }
