@@ -180,7 +180,7 @@ document.addEventListener("DOMContentLoaded", () => {
     function clear(one, side) {
       while (one[side] && !isOwn(one[side])) one[side].remove();
     }
-    function put({ html, end, behind }) {
+    function put({ html, end, behind, outline = "", ticks = "" }) {
       const shelf = document.createElement("template");
       shelf.innerHTML = html;
       const parts = [...shelf.content.children];
@@ -203,6 +203,40 @@ document.addEventListener("DOMContentLoaded", () => {
         missed += 1;
       }
       if (end) article.insertAdjacentHTML("afterend", end);
+      mapped(article.id, ticks);
+      outlined(outline);
+    }
+    const of = (selector, id) => all(selector).filter((one) => one.dataset.m === id);
+    // The turn of a message in the outline: what is there already is replaced.
+    function outlined(html) {
+      const list = first(".outline");
+      const shelf = document.createElement("template");
+      shelf.innerHTML = html;
+      for (const item of [...shelf.content.children]) {
+        const old = of(".outline > li", item.dataset.m).find((one) => one.className === item.className);
+        if (old) old.replaceWith(item);
+        else list.append(item);
+      }
+      counted();
+    }
+    function counted() {
+      const count = all(".outline > li > a").length;
+      first(".rail h2 .num").textContent = count;
+      first(".rail .count").textContent = count === 1 ? "1 prompt" : `${count} prompts`;
+    }
+    // The ticks of a message, in the place of those that it had; the oldest go when there are too many.
+    function mapped(id, html) {
+      const map = first(".trace-map");
+      const old = of(".trace-map > a", id);
+      const next = old.at(-1)?.nextSibling;
+      old.forEach((one) => one.remove());
+      if (next) next.insertAdjacentHTML("beforebegin", html);
+      else map.insertAdjacentHTML("beforeend", html);
+      const links = [...map.children];
+      links.splice(0, links.length - 120).forEach((one) => one.remove());
+      links.forEach((one, at) => one.setAttribute("transform", `translate(${at * 7})`));
+      map.setAttribute("width", links.length * 7);
+      map.setAttribute("viewBox", `0 0 ${links.length * 7} 24`);
     }
     async function take(kind, data) {
       const follows = isEnd();
@@ -211,12 +245,17 @@ document.addEventListener("DOMContentLoaded", () => {
         for (const id of data.anchors) {
           const one = byId(id);
           if (one) { clear(one, "previousElementSibling"); one.remove(); }
+          of(".outline > li", id).forEach((item) => item.remove());
+          mapped(id, "");
         }
+        counted();
       } else {
         const answer = await fetch(location.pathname + location.search);
         if (!answer.ok) return;
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-        box.replaceChildren(...page.getElementById("messages").childNodes);
+        for (const part of ["#messages", ".outline", ".trace-map"]) first(part).replaceChildren(...page.querySelector(part).childNodes);
+        mapped("", "");
+        counted();
       }
       if (follows) newest();
       else say();

@@ -1,16 +1,19 @@
 //! One message as it is sent to those who follow: the HTML of the page, and the UIMessage.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use scrollback::model::{Message, Part, Sdk, json};
+use scrollback::model::{Message, Part, Role, Sdk, json};
 use scrollback::session::{Branch, Session};
 use scrollback::view::Conversation;
 use scrollback::view::tool_view::{Ending, ending};
 
 use crate::api::FileAddresses;
-use crate::pages::session::PAGE_BYTES;
+use crate::pages::session::{PAGE_BYTES, outline_of};
+use crate::render::trace::Map;
 use crate::render::{Look, Room};
 use crate::site::Site;
 use crate::transcript::{Transcript, is_room};
@@ -25,7 +28,7 @@ pub(crate) struct Fragment {
     /// A number for what it is made of, and what it says.
     pub(crate) made_of: u64,
     pub(crate) content: Content,
-    /// `"html":"…"`, and what stands behind the last message: `"end":"…"`.
+    /// `"html":"…"`, and what stands behind the last message, in the outline and in the trace: `"end":"…","outline":"…","ticks":"…"`.
     html: Bytes,
     /// `"message":{…}`; `None` if it has files, whose addresses depend on who asks.
     json: Option<Bytes>,
@@ -57,6 +60,7 @@ impl Fragment {
         let transcript = Transcript::new(session, branch, conversation, range, site)?;
         let is_room = is_room(conversation);
         let mut fragments = Vec::new();
+        let mut outlines: HashMap<usize, String> = HashMap::new();
         for at in places {
             let room = Room::of_page(PAGE_BYTES);
             let look = Look { is_running, ..site.look(session, is_room, address, &room) };
@@ -67,16 +71,30 @@ impl Fragment {
                 true => site.masked(&transcript.end(at + 1, &look).0),
                 false => String::new(),
             };
-            fragments
-                .push(Arc::new(Fragment { made_of: conversation.made_of(*at), ..Fragment::new(message, &html, &end) }));
+            let outline = match turn_of(conversation, *at) {
+                Some(turn) => outlines.entry(turn.start).or_insert_with(|| {
+                    let read = |other: usize| match other == *at {
+                        true => Some(message.clone()),
+                        false => conversation.message(other)?.ok(),
+                    };
+                    let messages: Vec<_> = turn.filter_map(read).collect();
+                    site.masked(&outline_of(&messages, session, site).0)
+                }),
+                None => &String::new(),
+            };
+            let mut map = Map::default();
+            map.add(&message, is_running && at + 1 == conversation.len());
+            let around = [("end", &end), ("outline", outline), ("ticks", &site.masked(&map.links().0))];
+            let fragment = Fragment::new(message, &html, around);
+            fragments.push(Arc::new(Fragment { made_of: conversation.made_of(*at), ..fragment }));
         }
         Ok(fragments)
     }
 
-    fn new(message: Message, html: &str, end: &str) -> Fragment {
+    fn new(message: Message, html: &str, around: [(&str, &String); 3]) -> Fragment {
         let mut text = format!("\"html\":{}", serde_json::Value::from(html));
-        if !end.is_empty() {
-            text += &format!(",\"end\":{}", serde_json::Value::from(end));
+        for (name, html) in around.into_iter().filter(|(_, html)| !html.is_empty()) {
+            text += &format!(",\"{name}\":{}", serde_json::Value::from(html.as_str()));
         }
         let has_files = message.parts.iter().any(|part| matches!(part, Part::File(_) | Part::ReasoningFile(_)));
         let json = message_json(&message);
@@ -107,6 +125,17 @@ impl Fragment {
         let with_addresses = || message_json(&addresses.in_message((*self.message).clone()));
         self.json.clone().unwrap_or_else(with_addresses)
     }
+}
+
+/// More messages of one turn are not read for its place in the outline.
+const TURN_MESSAGES: usize = 20;
+
+/// The turn that a message belongs to: the prompt before it, and what follows that.
+fn turn_of(conversation: &Conversation<'_, '_>, at: usize) -> Option<Range<usize>> {
+    let is_prompt = |at: &usize| conversation.role(*at) == Some(Role::User);
+    let start = (at.saturating_sub(TURN_MESSAGES)..=at).rev().find(is_prompt)?;
+    let most = conversation.len().min(start + TURN_MESSAGES + 1);
+    Some(start..(start + 1..most).find(is_prompt).unwrap_or(most))
 }
 
 /// A message with files may hold pictures.

@@ -510,6 +510,30 @@ fn place(shown: &Shown, session: &Session, conversation: &Conversation<'_, '_>) 
     }
 }
 
+/// What the outline says of a turn, as the script of a live page puts it there.
+pub(crate) fn outline_of(turn: &[Message], session: &Session, site: &Site) -> Markup {
+    let outline = outline(&turn.iter().collect::<Vec<_>>(), session);
+    html! { @for prompt in &outline { (outlined(prompt, site)) } }
+}
+
+fn outlined(prompt: &Outlined, site: &Site) -> Markup {
+    let anchor = format!("m-{}", text::anchor(&prompt.id));
+    let clock = |at: jiff::Timestamp| at.to_zoned(site.zone.clone()).strftime("%H:%M").to_string();
+    html! {
+        @if prompt.is_cut {
+            li.outline-cut data-m=(anchor) { (icon("fold")) "compacted" @if let Some(at) = prompt.at { ", " (clock(at)) } }
+        } @else { li data-m=(anchor) {
+            a href={ "#" (anchor) } {
+                span.outline-text dir="auto" { (prompt.text) }
+                span.outline-meta {
+                    @if !prompt.trace.is_empty() { (prompt.trace.svg()) }
+                    @if let Some(at) = prompt.at { time datetime=(at.to_string()) { (clock(at)) } }
+                }
+            }
+        } }
+    }
+}
+
 fn rail(shown: &Shown, site: &Site) -> Markup {
     let items: Vec<_> = shown.todos.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(todo).collect();
     let done = todos::count(&items, TodoStatus::Completed);
@@ -517,22 +541,10 @@ fn rail(shown: &Shown, site: &Site) -> Markup {
     html! {
         nav.rail aria-label="Outline" {
             details.narrow {
-                summary { (icon("outline")) "Outline " span.meta { (words::plural(prompts, "prompt")) @if !items.is_empty() { ", todo " (done) " of " (items.len()) } } }
+                summary { (icon("outline")) "Outline " span.meta { span.count { (words::plural(prompts, "prompt")) } @if !items.is_empty() { ", todo " (done) " of " (items.len()) } } }
                 h2 { "Prompts " span.num { (prompts) } }
                 ol.outline {
-                    @for prompt in &shown.outline {
-                        @if prompt.is_cut {
-                            li.outline-cut { (icon("fold")) "compacted" @if let Some(at) = prompt.at { ", " (at.to_zoned(site.zone.clone()).strftime("%H:%M")) } }
-                        } @else { li {
-                            a href={ "#m-" (text::anchor(&prompt.id)) } {
-                                span.outline-text dir="auto" { (prompt.text) }
-                                span.outline-meta {
-                                    @if !prompt.trace.is_empty() { (prompt.trace.svg()) }
-                                    @if let Some(at) = prompt.at { time datetime=(at.to_string()) { (at.to_zoned(site.zone.clone()).strftime("%H:%M")) } }
-                                }
-                            }
-                        } }
-                    }
+                    @for prompt in &shown.outline { (outlined(prompt, site)) }
                 }
                 div id="rail-todos" hidden[items.is_empty()] {
                     h2 { "Todo " span.num { (done) " of " (items.len()) } }

@@ -170,20 +170,35 @@ impl Trace {
 /// A trace whose ticks lead to what they stand for on the same page.
 #[derive(Default)]
 pub struct Map {
-    ticks: Vec<(Tick, String, String)>,
+    ticks: Vec<MapTick>,
+}
+
+struct MapTick {
+    kind: Tick,
+    /// The anchor of its message.
+    message: String,
+    target: String,
+    title: String,
 }
 
 /// More ticks than this are thinned out on a page.
 const MAP_TICKS: usize = 120;
 
+/// How wide a tick is with what is around it. The script has the same number.
+const STEP: usize = 7;
+
 impl Map {
     /// Adds what a message shows; an agent may be at work in it.
     pub fn add(&mut self, message: &Message, is_at_work: bool) {
-        let anchor = format!("#m-{}", text::anchor(&message.id));
+        let anchor = format!("m-{}", text::anchor(&message.id));
+        let of_message = format!("#{anchor}");
+        let mut push = |kind: Tick, target: String, title: String| {
+            self.ticks.push(MapTick { kind, message: anchor.clone(), target, title });
+        };
         if is_prompt(message) {
             let said = message.display().map(|display| display.text().to_owned());
             let said = said.or_else(|| message.parts.iter().find_map(Part::as_text).map(str::to_owned));
-            self.ticks.push((Tick::Prompt, anchor.clone(), text::brief(&said.unwrap_or_default(), 80)));
+            push(Tick::Prompt, of_message.clone(), text::brief(&said.unwrap_or_default(), 80));
         }
         for part in &message.parts {
             let Some(tick) = tick(part) else { continue };
@@ -193,32 +208,35 @@ impl Map {
                     let ended = Some(tool::ending_in(call, is_at_work)).filter(|ended| *ended != Ending::Ok);
                     let ended = ended.map(|ended| format!(" ({})", ended.name())).unwrap_or_default();
                     let target = format!("#t-{}", text::anchor(&call.call_id));
-                    self.ticks.push((tick, target, format!("{name} {}{ended}", text::brief(&about, 60))));
+                    push(tick, target, format!("{name} {}{ended}", text::brief(&about, 60)));
                 }
-                _ => self.ticks.push((tick, anchor.clone(), "compacted".to_owned())),
+                _ => push(tick, of_message.clone(), "compacted".to_owned()),
             }
         }
     }
 
     /// The ticks as links. The keys e and E lead to failures, and the outline to prompts: for the keyboard it is only a picture.
     pub fn svg(mut self) -> Markup {
-        const STEP: usize = 7;
-        let mut kinds = Trace { ticks: self.ticks.iter().map(|(tick, ..)| *tick).collect(), ..Trace::default() };
+        let mut kinds = Trace { ticks: self.ticks.iter().map(|tick| tick.kind).collect(), ..Trace::default() };
         let kept = kinds.thin(MAP_TICKS);
         self.ticks = self.ticks.into_iter().zip(kept).filter(|(_, is_kept)| *is_kept).map(|(tick, _)| tick).collect();
-        if self.ticks.len() < 3 {
-            return html! {};
-        }
         let width = self.ticks.len() * STEP;
         html! {
             svg.trace-map width=(width) height="24" viewBox=(format!("0 0 {width} 24")) preserveAspectRatio="none" aria-hidden="true" {
-                @for (at, (tick, target, title)) in self.ticks.iter().enumerate() {
-                    @let (_, class, _) = Tick::SHAPES[*tick as usize];
-                    @let (top, height) = match tick { Tick::Prompt => (2, 20), Tick::Call => (14, 8), _ => (8, 14) };
-                    a href=(target) tabindex="-1" {
-                        rect.hit x=(at * STEP) width=(STEP) height="24" { title { (title) } }
-                        rect class=(class) x=(at * STEP + 2) y=(top) width="3" height=(height) {}
-                    }
+                (self.links())
+            }
+        }
+    }
+
+    /// The same without the picture around them: the script of a live page puts them there.
+    pub fn links(&self) -> Markup {
+        html! {
+            @for (at, MapTick { kind, message, target, title }) in self.ticks.iter().enumerate() {
+                @let (_, class, _) = Tick::SHAPES[*kind as usize];
+                @let (top, height) = match kind { Tick::Prompt => (2, 20), Tick::Call => (14, 8), _ => (8, 14) };
+                a href=(target) tabindex="-1" data-m=(message) transform=(format!("translate({})", at * STEP)) {
+                    rect.hit width=(STEP) height="24" { title { (title) } }
+                    rect class=(class) x="2" y=(top) width="3" height=(height) {}
                 }
             }
         }

@@ -449,6 +449,14 @@ fn a_page_that_is_open_ends_with_exactly_what_a_recorder_writes() {
     }
     shows_all(&tab, &running, &id);
     assert_eq!(tab.eval("document.querySelectorAll('[role=status][aria-live=polite]').length"), json!(1));
+    // The outline and the trace have grown with it.
+    let around = "[...document.querySelectorAll('.outline > li, .trace-map > a:nth-last-child(-n + 20)')].slice(-40).map((one) => one.textContent)";
+    let prompts = TURNS + 1;
+    tab.wait_for(&format!("document.querySelector('.rail .count').textContent === '{prompts} prompts'"));
+    let grown = tab.eval(around);
+    assert_eq!(tab.eval("document.querySelectorAll('.outline > li').length"), json!(prompts));
+    running.go(&mut tab, &format!("/s/{id}"));
+    assert_eq!(grown, tab.eval(around), "as it is loaded");
     assert_eq!(tab.complaints(&running.origin()), Vec::<String>::new());
 }
 
