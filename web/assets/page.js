@@ -104,7 +104,9 @@ document.addEventListener("DOMContentLoaded", () => {
   };
 
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea")) return;
+    const field = event.target.closest("input, select, textarea");
+    if (field && event.key === "Escape") field.blur();
+    if (event.ctrlKey || event.metaKey || event.altKey || field) return;
     const isArrow = event.key.startsWith("Arrow");
     if (isArrow && (event.target.closest("pre, .scroll-x") || !first("a[rel=prev], a[rel=next]"))) return;
     const act = keys[event.key];

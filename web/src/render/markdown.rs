@@ -17,6 +17,9 @@ const OPTIONS: Options = Options::ENABLE_TABLES
 /// The parser's time grows with depth times lines: a text with deeper nesting is shown unrendered.
 const MAX_MARKERS_PER_LINE: usize = 256;
 
+/// What is deeper in lists and quotes is not indented any more: it would leave the page.
+const INDENTED: usize = 8;
+
 /// Prose of a model. Its largest heading becomes `<h3>` below a message's `<h2>`, and the others follow.
 pub fn prose(source: &str, message_level: u8) -> Markup {
     html! { div.prose dir="auto" { (markdown(source, message_level)) } }
@@ -100,6 +103,7 @@ fn markdown(source: &str, message_level: u8) -> Markup {
         alignments: Vec::new(),
         column: 0,
         in_head: false,
+        depth: 0,
     };
     for event in Parser::new_ext(source, OPTIONS) {
         writer.event(event);
@@ -123,6 +127,8 @@ struct Writer {
     alignments: Vec<Alignment>,
     column: usize,
     in_head: bool,
+    /// In how many lists and quotes it is.
+    depth: usize,
 }
 
 impl Writer {
@@ -177,13 +183,13 @@ impl Writer {
                 let level = self.level(level);
                 self.write(format_args!("<h{level}>"));
             }
-            Tag::BlockQuote(_) => self.out.push_str("<blockquote>"),
+            Tag::BlockQuote(_) => self.open_deeper("blockquote"),
             Tag::CodeBlock(CodeBlockKind::Fenced(language)) => self.code = Some((language.to_string(), String::new())),
             Tag::CodeBlock(CodeBlockKind::Indented) => self.code = Some((String::new(), String::new())),
             Tag::HtmlBlock => self.out.push_str("<p class=\"raw\">"),
-            Tag::List(None) => self.out.push_str("<ul>"),
-            Tag::List(Some(1)) => self.out.push_str("<ol>"),
-            Tag::List(Some(first)) => self.write(format_args!("<ol start=\"{first}\">")),
+            Tag::List(None) => self.open_deeper("ul"),
+            Tag::List(Some(1)) => self.open_deeper("ol"),
+            Tag::List(Some(first)) => self.open_deeper(&format!("ol start=\"{first}\"")),
             Tag::Item => self.out.push_str("<li>"),
             Tag::FootnoteDefinition(label) => {
                 self.out.push_str("<div class=\"footnote\"><sup>");
@@ -239,15 +245,15 @@ impl Writer {
                 let level = self.level(level);
                 self.write(format_args!("</h{level}>"));
             }
-            TagEnd::BlockQuote(_) => self.out.push_str("</blockquote>"),
+            TagEnd::BlockQuote(_) => self.close("</blockquote>"),
             TagEnd::CodeBlock => {
                 if let Some((language, code)) = self.code.take() {
                     let code = code.strip_suffix('\n').unwrap_or(&code);
                     self.out.push_str(&code::block(code, &language).0);
                 }
             }
-            TagEnd::List(true) => self.out.push_str("</ol>"),
-            TagEnd::List(false) => self.out.push_str("</ul>"),
+            TagEnd::List(true) => self.close("</ol>"),
+            TagEnd::List(false) => self.close("</ul>"),
             TagEnd::Item => self.out.push_str("</li>"),
             TagEnd::FootnoteDefinition => self.out.push_str("</div>"),
             TagEnd::Table => self.out.push_str("</tbody></table></div>"),
@@ -315,6 +321,18 @@ impl Writer {
         }
     }
 
+    /// Begins something that is indented, unless it is too deep for that.
+    fn open_deeper(&mut self, tag: &str) {
+        self.depth += 1;
+        let flat = if self.depth > INDENTED { " class=\"flat\"" } else { "" };
+        self.write(format_args!("<{tag}{flat}>"));
+    }
+
+    fn close(&mut self, tag: &str) {
+        self.depth = self.depth.saturating_sub(1);
+        self.out.push_str(tag);
+    }
+
     fn level(&self, level: HeadingLevel) -> u8 {
         (self.shift + (level as u8).saturating_sub(self.raised)).min(6)
     }
@@ -374,6 +392,15 @@ mod tests {
     #[test]
     fn tables_lists_and_code_keep_their_structure() {
         insta::assert_snapshot!(check("| a | b |\n|---|--:|\n| 1 | `2` |\n\n3. x\n   - [x] y\n\n```rs\nfn\n```\n\n~~s~~[^1]\n\n[^1]: note"), @r##"<div class="scroll-x" tabindex="0" role="group" aria-label="Table"><table><thead><tr><th>a</th><th class="r">b</th></tr></thead><tbody><tr><td>1</td><td class="r"><code>2</code></td></tr></tbody></table></div><ol start="3"><li>x<ul><li><span aria-hidden="true">☑ </span><span class="vh">done: </span>y</li></ul></li></ol><figure class="code"><figcaption>rs <button class="btn btn-icon end js-only" type="button" data-copy="code" aria-label="Copy the code"><svg class="i" aria-hidden="true"><use href="#i-copy"></use></svg></button></figcaption><pre tabindex="0"><code><span class="hl-keyword">fn</span></code></pre></figure><p><s>s</s><sup>1</sup></p><div class="footnote"><sup>1</sup> <p>note</p></div>"##);
+    }
+
+    #[test]
+    fn a_deep_list_stops_indenting() {
+        let list: String = (0..12).map(|depth| format!("{}- x\n", "  ".repeat(depth))).collect();
+        let html = check(&list);
+        assert_eq!((html.matches("<ul>").count(), html.matches("<ul class=\"flat\">").count()), (8, 4), "{html}");
+        // One that follows begins anew.
+        assert!(check(&format!("{list}\ntext\n\n> quote")).ends_with("<blockquote><p>quote</p></blockquote>"));
     }
 
     #[test]

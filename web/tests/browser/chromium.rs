@@ -160,7 +160,11 @@ impl Tab<'_> {
 
     /// Presses a key.
     pub(crate) fn press(&self, key: &str) {
-        self.call("Input.dispatchKeyEvent", json!({"type": "keyDown", "key": key, "text": key}));
+        let mut down = json!({"type": "keyDown", "key": key});
+        if key.len() == 1 {
+            down["text"] = key.into();
+        }
+        self.call("Input.dispatchKeyEvent", down);
         self.call("Input.dispatchKeyEvent", json!({"type": "keyUp", "key": key}));
     }
 

@@ -12,7 +12,7 @@ mod support;
 use chromium::{Browser, Tab};
 use scrollback::{Recorder, Store, Usage};
 use serde_json::{Value, json};
-use support::{Running, Served, record, write_session};
+use support::{Running, Served, record, talk, write_session};
 
 impl Running {
     fn origin(&self) -> String {
@@ -520,4 +520,47 @@ fn the_list_shows_what_is_running_while_it_is_open() {
     scrollback_web::catalogue::list_and_count(&running.served.site);
     tab.wait_for(&format!("document.querySelector('.running:not([hidden]) .run')?.dataset.session === '{id}'"));
     assert_eq!(tab.complaints(&running.origin()), Vec::<String>::new());
+}
+
+#[test]
+fn what_a_message_says_stays_inside_of_it_and_esc_leaves_the_search() {
+    let Some(browser) = Browser::start() else { return };
+    let list: String = (0..120).map(|depth| format!("{}- x\n", "  ".repeat(depth))).collect();
+    let marks = format!("a{}", "\u{301}".repeat(2_000));
+    let running = Running::of(Served::of(&[("list", talk("deep", &list)), ("marks", talk("stacked", &marks))]));
+    let mut tab = browser.tab();
+    let size = json!({"width": 1280, "height": 900, "deviceScaleFactor": 1, "mobile": false});
+    tab.call("Emulation.setDeviceMetricsOverride", size);
+    running.enter(&mut tab);
+    running.go(&mut tab, "/s/list");
+    let wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+    assert_eq!(tab.eval(wide), json!(0), "{}", tab.eval(WIDE));
+    let right =
+        "Math.max(...[...document.querySelectorAll('.prose li')].map((one) => one.getBoundingClientRect().left))";
+    assert!(tab.eval(right).as_f64().is_some_and(|right| right < 800.0), "every item is seen: {}", tab.eval(right));
+    running.go(&mut tab, "/s/marks");
+    assert_eq!(tab.eval("getComputedStyle(document.querySelector('#m-a1 .msg-body')).overflow"), json!("clip"));
+    tab.press("/");
+    assert_eq!(tab.eval("document.activeElement.type"), json!("search"));
+    tab.press("Escape");
+    assert_eq!(tab.eval("document.activeElement.type"), Value::Null);
+}
+
+#[test]
+fn nothing_stands_alone_in_a_second_row() {
+    let Some(browser) = Browser::start() else { return };
+    let running = every_kind();
+    let mut tab = browser.tab();
+    running.enter(&mut tab);
+    let rows = |tab: &Tab<'_>, what: &str| {
+        tab.eval(&format!("new Set([...document.querySelectorAll('{what}')].map((one) => Math.round((one.getBoundingClientRect().top + one.getBoundingClientRect().bottom) / 80))).size"))
+    };
+    for (width, path, what) in [(360, "/search?q=text", ".top-in > *"), (1280, "/s/cost", ".facts > div")] {
+        tab.call(
+            "Emulation.setDeviceMetricsOverride",
+            json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}),
+        );
+        running.go(&mut tab, path);
+        assert_eq!(rows(&tab, what), json!(1), "{path} at {width}");
+    }
 }
