@@ -241,3 +241,23 @@ fn bytes_that_are_no_session_do_no_harm() {
         }
     }
 }
+
+#[test]
+fn a_file_has_all_of_a_long_text() {
+    let long = |end: &str| format!("{}<{end}>", "**words** and more\n".repeat(60_000));
+    let call = json!([{"id": "c1", "name": "bash", "arguments": {"command": "make"}}]);
+    let mut lines = talk(&long("prompt"), &long("answer"));
+    lines[1]["message"]["toolCalls"] = call;
+    let mut result = record("tool_result", "r1", Some("a1"), Value::Null);
+    result.as_object_mut().unwrap().remove("message");
+    result["toolResults"] =
+        json!([{"toolCallId": "c1", "toolName": "bash", "content": long("output"), "success": true}]);
+    lines.push(result);
+    let served = Served::of(&[("sa", lines)]);
+    check(&served, "sa");
+    let file = served.page("/s/sa/export").body;
+    for end in ["prompt", "answer", "output"] {
+        assert_eq!(file.matches(&format!("&lt;{end}&gt;")).count(), 1, "{end}");
+    }
+    assert!(file.matches(" and more").count() >= 180_000 && !file.contains('\0'));
+}

@@ -69,10 +69,10 @@ fn branch(document: &Document<'_>, head: RecordRef<'_>, room: &Room, out: &mut d
     };
     out.write_all(if look.is_room { b"<div class=\"room\">" } else { b"<div>" })?;
     for at in range {
-        out.write_all(transcript.message(at, &look)?.0.as_bytes())?;
+        room.write(&transcript.message(at, &look)?.0, out)?;
         out.write_all(b"\n")?;
     }
-    out.write_all(transcript.end(conversation.len(), &look).0.as_bytes())?;
+    room.write(&transcript.end(conversation.len(), &look).0, out)?;
     out.write_all(b"</div>")?;
     Ok(())
 }

@@ -46,7 +46,7 @@ pub fn file(file: &FilePart, name: &str, message: &str, part: usize, look: &Look
                     span.file-meta { (about(&file.media_type, bytes, "in the session")) } (chevron())
                 }
                 figure.code { pre tabindex="0" { code { (code::highlighted(shown, code::language_of(name))) } } }
-                @if !is_whole { (thought::rest(look.part_address(message, part))) }
+                @if !is_whole { (thought::rest(&content[shown.len()..], look.part_address(message, part), look)) }
             }
         };
     }

@@ -273,7 +273,7 @@ fn typed(source: &str, whole: Option<String>, look: &Look<'_>) -> Markup {
     let (shown, is_whole) = look.cut(source);
     html! {
         @if look.is_room { (room_text(shown)) } @else { (markdown::typed(shown)) }
-        @if !is_whole { (thought::rest(whole)) }
+        @if !is_whole { (thought::rest(&source[shown.len()..], whole, look)) }
     }
 }
 
@@ -300,7 +300,7 @@ fn prose(source: &str, whole: Option<String>, look: &Look<'_>) -> Markup {
     let (shown, is_whole) = look.cut(source);
     html! {
         (markdown::prose(shown, look.level))
-        @if !is_whole { (thought::rest(whole)) }
+        @if !is_whole { (thought::rest(&source[shown.len()..], whole, look)) }
     }
 }
 

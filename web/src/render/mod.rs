@@ -20,8 +20,10 @@ pub mod words;
 pub mod work;
 
 use std::cell::{Cell, RefCell};
+use std::io::{self, Write};
 
 use jiff::tz::TimeZone;
+use maud::{Markup, PreEscaped, html};
 use scrollback::model::ToolPart;
 
 use crate::figures::Price;
@@ -67,17 +69,44 @@ pub struct Room {
     pub bytes: Cell<usize>,
     /// Conversations inside of calls: a call can name any session, also its own.
     pub nested: Cell<usize>,
+    /// Texts that are too long to be rendered at once, each for its place in a file.
+    later: RefCell<Vec<String>>,
 }
 
 impl Room {
     /// A page whose messages may take so many bytes.
     pub fn of_page(bytes: usize) -> Room {
-        Room { bytes: Cell::new(bytes), nested: Cell::new(PAGE_NESTED) }
+        Room { bytes: Cell::new(bytes), nested: Cell::new(PAGE_NESTED), later: RefCell::default() }
     }
 
     /// A file.
     pub fn of_file() -> Room {
-        Room { bytes: Cell::new(usize::MAX), nested: Cell::new(FILE_NESTED) }
+        Room { bytes: Cell::new(usize::MAX), nested: Cell::new(FILE_NESTED), later: RefCell::default() }
+    }
+
+    /// The place of a text that is written piece by piece (`write`). No text of a session has these characters in HTML.
+    fn later(&self, text: &str) -> Markup {
+        let mut later = self.later.borrow_mut();
+        later.push(text.to_owned());
+        PreEscaped(format!("\u{0}{}\u{0}", later.len() - 1))
+    }
+
+    /// Writes HTML with the texts that it has places for.
+    pub fn write(&self, html: &str, out: &mut dyn Write) -> io::Result<()> {
+        let later = self.later.take();
+        for (at, piece) in html.split('\u{0}').enumerate() {
+            if at % 2 == 0 {
+                out.write_all(piece.as_bytes())?;
+                continue;
+            }
+            let mut rest = piece.parse().ok().and_then(|at: usize| later.get(at)).map_or("", String::as_str);
+            while !rest.is_empty() {
+                let (some, more) = rest.split_at(rest.floor_char_boundary(PIECE_BYTES));
+                out.write_all(html! { (text::shown(some)) }.0.as_bytes())?;
+                rest = more;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -109,7 +138,10 @@ pub const MARKDOWN_LIMIT_BYTES: usize = 2 * 1024 * 1024;
 const PAGE_NESTED: usize = 40;
 pub(crate) const FILE_NESTED: usize = 1_000;
 
-/// How much of one text a page shows; the rest is one link away. A file holds more: it is all there is.
+/// How much of a long text is written at once.
+const PIECE_BYTES: usize = 64 * 1024;
+
+/// How much of one text a page shows; the rest is one link away. A file has all of it, but renders no more: the rest is as it is.
 const PAGE_TEXT_BYTES: usize = 12 * 1024;
 const FILE_TEXT_BYTES: usize = 1024 * 1024;
 

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::Look;
 use super::icon::chevron;
 use super::markdown;
 use super::text;
+use super::{Look, Medium};
 
 /// The first words that are shown while it is folded.
 const PEEK_CHARS: usize = 120;
@@ -28,17 +28,25 @@ pub fn fold(label: &str, source: &str, more: Option<String>, look: &Look<'_>) ->
                 span.thought-peek dir="auto" { (text::brief(&plain(shown), PEEK_CHARS)) }
             }
             (markdown::prose(shown, look.level))
-            @if !is_whole { (rest(more)) }
+            @if !is_whole { (rest(&source[shown.len()..], more, look)) }
         }
     }
 }
 
-/// The way to the rest of a text.
-pub fn rest(address: Option<String>) -> Markup {
+/// The rest of a long text: a page has the way to all of it, a file the rest itself, as it is.
+pub fn rest(rest: &str, address: Option<String>, look: &Look<'_>) -> Markup {
+    match look.medium {
+        Medium::Page(_) => way(address),
+        Medium::File => html! { pre.raw tabindex="0" { (look.room.later(rest)) } },
+    }
+}
+
+/// The way to all of a text.
+pub fn way(address: Option<String>) -> Markup {
     html! {
         @match address {
             Some(address) => a class="tool-more link" href=(address) { "Show all of it" },
-            None => span.tool-more { "The rest is not part of this file" },
+            None => span.tool-more { "…" },
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::icon::{chevron, icon};
 use super::words::{plural, took};
-use super::{Look, ansi, code, diff, markdown, noted, text, thought, todos};
+use super::{Look, Medium, ansi, code, diff, markdown, noted, text, thought, todos};
 
 /// A result of one line that is not longer is shown beside the call.
 const NOTE_CHARS: usize = 60;
@@ -66,7 +66,7 @@ pub fn call(call: &ToolPart, ended: Ending, nested: Option<Nested>, part: Option
                 @if has_room {
                     (body(call, &view, ended, nested.map(|nested| nested.html), part, look))
                 } @else {
-                    (thought::rest(part))
+                    (thought::way(part))
                 }
             }
         }
@@ -269,22 +269,21 @@ fn shell(call: &ToolPart, run: &ShellRun<'_>, ended: Ending, part: Option<String
             @if !state.is_empty() { span.a-8 { (state) } }
             @if let Some(code) = run.exit_code.filter(|code| *code != 0) { span.term-exit { "exit status " (code) } }
         }
-        @if !is_whole { (cut_after(&run.output, shown, part)) }
+        @if !is_whole { (cut_after(&run.output, shown, part, look)) }
         @if !run.changes.is_empty() { div.io { div.io-label { "Changed meanwhile" } } (diff::changes(&run.changes, look)) }
         (said(call))
     }
 }
 
-/// What is missing of a long text, and the way to all of it.
-fn cut_after(whole: &str, shown: &str, part: Option<String>) -> Markup {
-    let lines = whole.lines().count();
+/// What is missing of a long text, and the way to all of it; in a file, the rest itself.
+fn cut_after(whole: &str, shown: &str, part: Option<String>, look: &Look<'_>) -> Markup {
+    if look.medium == Medium::File {
+        return thought::rest(&whole[shown.len()..], part, look);
+    }
     html! {
         span.tool-more {
-            (plural(shown.lines().count(), "line")) " of " (super::words::grouped(lines as u64)) ". "
-            @match part {
-                Some(address) => a.link href=(address) { "Show all of it" },
-                None => "The rest is not part of this file.",
-            }
+            (plural(shown.lines().count(), "line")) " of " (super::words::grouped(whole.lines().count() as u64)) ". "
+            @if let Some(address) = part { a.link href=(address) { "Show all of it" } }
         }
     }
 }
@@ -305,12 +304,21 @@ fn is_empty(value: &Value) -> bool {
 
 fn value(value: &Value, look: &Look<'_>) -> Markup {
     if let Value::String(text) = value {
-        return html! { figure.code { pre tabindex="0" { code { (text::shown(look.cut(text).0)) } } } };
+        return plain(text, look);
     }
     let printed = json::to_string_pretty(value);
     match look.cut(&printed) {
         (_, true) => html! { figure.code { pre tabindex="0" { code { (code::json_value(value)) } } } },
-        (shown, false) => html! { figure.code { pre tabindex="0" { code { (text::shown(shown)) "…" } } } },
+        (_, false) => plain(&printed, look),
+    }
+}
+
+/// A text as it is.
+fn plain(text: &str, look: &Look<'_>) -> Markup {
+    let (shown, is_whole) = look.cut(text);
+    html! {
+        figure.code { pre tabindex="0" { code { (text::shown(shown)) } } }
+        @if !is_whole { (thought::rest(&text[shown.len()..], None, look)) }
     }
 }
 
@@ -341,7 +349,7 @@ fn output(call: &ToolPart, part: Option<String>, look: &Look<'_>) -> Markup {
                     @let language = path(call).map(code::language_of).unwrap_or_default();
                     figure.code { pre tabindex="0" { code { (code::highlighted(shown, language)) } } }
                 }
-                @if !is_whole { (cut_after(&result, shown, part)) }
+                @if !is_whole { (cut_after(&result, shown, part, look)) }
             }
         }
     }
@@ -350,8 +358,16 @@ fn output(call: &ToolPart, part: Option<String>, look: &Look<'_>) -> Markup {
 /// What went wrong, in full.
 fn error(call: &ToolPart, look: &Look<'_>) -> Markup {
     let ToolState::OutputError { error_text, .. } = &call.state else { return html! {} };
+    let error = tool_view::without_error_tags(error_text);
+    let (shown, is_whole) = look.cut(error);
     html! {
-        div.io { div.io-label { "Error" } pre.term tabindex="0" { (ansi::terminal(look.cut(tool_view::without_error_tags(error_text)).0)) } }
+        div.io {
+            div.io-label { "Error" }
+            div {
+                pre.term tabindex="0" { (ansi::terminal(shown)) }
+                @if !is_whole { (thought::rest(&error[shown.len()..], None, look)) }
+            }
+        }
     }
 }
 
