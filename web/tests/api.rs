@@ -112,6 +112,8 @@ fn an_error_has_one_shape_and_the_right_status() {
         (Method::GET, "/api/v1/sessions?limit=-1", vec![BEARER], 400, "usage"),
         (Method::GET, "/api/v1/sessions?cursor=x", vec![BEARER], 400, "usage"),
         (Method::GET, "/api/v1/sessions?since=x", vec![BEARER], 400, "usage"),
+        (Method::GET, "/api/v1/sessions?nosuch=1", vec![BEARER], 400, "usage"),
+        (Method::GET, "/api/v1/sessions/sa?limit=1", vec![BEARER], 400, "usage"),
         (Method::GET, "/api/v1/search", vec![BEARER], 400, "usage"),
         (Method::GET, "/api/v1/search?q=%22open", vec![BEARER], 400, "usage"),
         (Method::GET, "/api/v1/stats?by=colour", vec![BEARER], 400, "usage"),

@@ -51,6 +51,22 @@ pub(crate) struct Route {
     pub(crate) answer: Answerer,
 }
 
+impl Route {
+    /// Refuses what it does not know: a filter with a wrong name would find everything. A chat's own program may add what it likes.
+    pub(crate) fn check(&self, params: &Params) -> Result<(), Problem> {
+        let is_known = |name: &str| self.params.iter().any(|(known, _)| *known == name);
+        let mut unknown = params.names().filter(|name| !is_known(name));
+        match unknown.next().filter(|_| self.path.starts_with("/api/v1/")) {
+            None => Ok(()),
+            Some(name) => {
+                let known = self.params.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
+                let hint = if known.is_empty() { "it takes none".to_owned() } else { format!("known: {known}") };
+                Err(Problem::usage(format!("{} has no parameter {name:?}", self.path)).hint(hint))
+            }
+        }
+    }
+}
+
 /// Who answers.
 pub(crate) enum Answerer {
     /// A function that may read files.

@@ -46,6 +46,18 @@ pub(crate) fn busy() -> Made {
     )
 }
 
+/// A parameter of the address has a value that it does not take.
+pub(crate) fn wrong_parameter(name: &str, value: &str, takes: &str) -> Made {
+    problem(
+        StatusCode::BAD_REQUEST,
+        "Not an address",
+        html! {
+            p { code { (text::brief(name, 40)) "=" (text::brief(value, 80)) } " is not understood." }
+            p { "Known: " (takes) "." }
+        },
+    )
+}
+
 /// The session's files cannot be read, or it has no such record.
 pub(crate) fn unreadable(error: &scrollback::Error) -> Made {
     let because = html! { p { (text::brief(&error.to_string(), 500)) } };

@@ -17,7 +17,7 @@ use scrollback::write::{Action, Blocked, Goal, Plan, Readiness, Scope, Undo, Und
 
 use super::home::address;
 use super::session::{PAGE_BYTES, command, header, with};
-use super::{Made, Nav, Params, error};
+use super::{Made, Nav, Params, Takes, error};
 use crate::catalogue::Entry;
 use crate::render::icon::icon;
 use crate::render::{Look, Room, code, diff, text, words};
@@ -47,6 +47,9 @@ type NumberedFile = (usize, FileRow);
 
 /// The page.
 pub(crate) fn page(id: &str, params: &Params, site: &Site) -> Made {
+    if let Some(wrong) = params.wrong(&[("file", Takes::Number)]) {
+        return wrong;
+    }
     with(id, site, |entry| files(entry, params, site).unwrap_or_else(|error| error::unreadable(&error)))
 }
 
@@ -59,6 +62,10 @@ fn files(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made
     let rows: Vec<NumberedFile> = history.rows().into_iter().enumerate().collect();
     site.catalogue.note_changed_files(&entry.source, stamp, rows.len());
     let only = params.number("file");
+    if let Some(only) = only.filter(|only| !rows.is_empty() && *only >= rows.len()) {
+        let takes = format!("the numbers of {}, from 0", words::plural(rows.len(), "file"));
+        return Ok(error::wrong_parameter("file", &only.to_string(), &takes));
+    }
     let rows: Vec<NumberedFile> =
         rows.into_iter().filter(|(number, _)| only.is_none_or(|only| *number == only)).collect();
     let changes: usize = rows.iter().map(|(_, row)| row.changes.len()).sum();

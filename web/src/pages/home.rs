@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use scrollback::session::State;
 use scrollback::view::SessionRow;
 
-use super::{Made, Nav, Params};
+use super::{Made, Nav, Params, Takes};
 use crate::catalogue::{Doing, Entry};
 use crate::figures::{Figures, SessionCost};
 use crate::render::icon::{agent_mark, agent_mark_alone, agent_name, icon};
@@ -28,6 +28,17 @@ const WAITING_SECONDS: i64 = 600;
 
 /// The page.
 pub(crate) fn page(params: &Params, site: &Site) -> Made {
+    let states = [State::Clean, State::InterruptedPrompt, State::InterruptedTurn, State::Degraded].map(State::name);
+    let takes = [
+        ("state", Takes::One(&[&["running"], &states[..]].concat())),
+        ("since", Takes::One(&["1d", "7d", "30d"])),
+        ("sort", Takes::One(&["updated", "cost", "in", "out"])),
+        ("by", Takes::One(&["day", "project"])),
+        ("from", Takes::Number),
+    ];
+    if let Some(wrong) = params.wrong(&takes) {
+        return wrong;
+    }
     let shelf = site.catalogue.shelf();
     let now = (site.now)();
     let all: Vec<&Entry> =

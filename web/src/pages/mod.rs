@@ -28,9 +28,26 @@ impl Params {
         self.0.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_str())
     }
 
-    /// A number; anything else is as if nothing were there.
+    /// A number; anything else is as if nothing were there, where nobody has looked before (`wrong`).
     pub(crate) fn number(&self, name: &str) -> Option<usize> {
         self.get(name)?.parse().ok()
+    }
+
+    /// The first parameter whose value is none of those that it takes, as a page for who typed it.
+    pub(crate) fn wrong(&self, known: &[(&str, Takes<'_>)]) -> Option<Made> {
+        known.iter().find_map(|(name, takes)| {
+            let value = self.get(name)?;
+            let (is_right, takes) = match takes {
+                Takes::Number => (value.parse::<usize>().is_ok(), "a number".to_owned()),
+                Takes::One(of) => (of.contains(&value), of.join(", ")),
+            };
+            (!is_right).then(|| error::wrong_parameter(name, value, &takes))
+        })
+    }
+
+    /// The names of what is there.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
     }
 
     /// Whether it is there, with or without a value.
@@ -51,6 +68,14 @@ impl Params {
             .collect();
         format!("?{}", pairs.join("&"))
     }
+}
+
+/// What a parameter takes.
+pub(crate) enum Takes<'a> {
+    /// A number from 0.
+    Number,
+    /// One of these words.
+    One(&'a [&'a str]),
 }
 
 /// A page that was made.

@@ -10,7 +10,7 @@ use scrollback::view::Conversation;
 
 use super::home::{address, is_running};
 use super::session::{PAGE_BYTES, header, with};
-use super::{Made, Nav, Params, error};
+use super::{Made, Nav, Params, Takes, error};
 use crate::catalogue::Entry;
 use crate::render::{Folds, Look, Room, text, words};
 use crate::site::Site;
@@ -21,6 +21,9 @@ const TURNS_DRAWN: usize = 200;
 
 /// The page.
 pub(crate) fn page(id: &str, params: &Params, site: &Site) -> Made {
+    if let Some(wrong) = params.wrong(&[("turn", Takes::Number), ("open", Takes::One(&["tools"]))]) {
+        return wrong;
+    }
     with(id, site, |entry| replay(entry, params, site).unwrap_or_else(|error| error::unreadable(&error)))
 }
 

@@ -12,7 +12,7 @@ use scrollback_index::query::Query;
 use scrollback_index::{FoundSession, Hit, SearchOptions, Sort};
 
 use super::home::{is_running, project_name, state};
-use super::{Made, Nav, Params};
+use super::{Made, Nav, Params, Takes};
 use crate::catalogue::Found;
 use crate::render::icon::{agent_mark_alone, agent_name, chevron, icon};
 use crate::render::{text, words};
@@ -57,6 +57,15 @@ fn asked(params: &Params) -> &str {
 
 /// The page. It stops reading sessions when the question is given up.
 pub(crate) fn page(params: &Params, given_up: &Arc<AtomicBool>, site: &Site) -> Made {
+    let takes = [
+        ("in", Takes::One(&PLACES.map(|(name, ..)| name))),
+        ("since", Takes::One(&TIMES.map(|(name, _)| name))),
+        ("sort", Takes::One(&["newest", "relevance", "oldest"])),
+        ("sessions", Takes::Number),
+    ];
+    if let Some(wrong) = params.wrong(&takes) {
+        return wrong;
+    }
     let asked = asked(params);
     let (status, found) = match asked.trim().is_empty() {
         true => (StatusCode::OK, html! {}),

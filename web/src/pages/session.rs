@@ -12,7 +12,7 @@ use scrollback::view::{Conversation, Page};
 use serde_json::Value;
 
 use super::home::{address, is_running, lasted, project_name, state_of};
-use super::{Made, Nav, Params, error};
+use super::{Made, Nav, Params, Takes, error};
 use crate::catalogue::{Entry, Found};
 use crate::live::Live;
 use crate::render::icon::{agent_mark, agent_name, chevron, icon};
@@ -40,6 +40,14 @@ pub(crate) fn with(id: &str, site: &Site, make: impl FnOnce(&Entry) -> Made) -> 
 
 /// The page.
 pub(crate) fn page(id: &str, params: &Params, site: &Site, live: &Live) -> Made {
+    let takes = [
+        ("show", Takes::One(&["everything", "no-tools", "prompts"])),
+        ("open", Takes::One(&["tools"])),
+        ("part", Takes::Number),
+    ];
+    if let Some(wrong) = params.wrong(&takes) {
+        return wrong;
+    }
     with(id, site, |entry| conversation(entry, params, site, live).unwrap_or_else(|error| error::unreadable(&error)))
 }
 

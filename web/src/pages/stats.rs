@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use scrollback::model::Usage;
 
 use super::home::project_name;
-use super::{Made, Nav, Params};
+use super::{Made, Nav, Params, Takes};
 use crate::catalogue::Entry;
 use crate::figures::{Figures, Money, Row};
 use crate::render::icon::{agent_mark, agent_name};
@@ -42,6 +42,9 @@ const COLUMNS: i64 = 60;
 
 /// The page.
 pub(crate) fn page(params: &Params, site: &Site) -> Made {
+    if let Some(wrong) = params.wrong(&[("since", Takes::One(&PERIODS.map(|(name, ..)| name)))]) {
+        return wrong;
+    }
     let figures = site.catalogue.figures();
     let asked = Asked::new(params, &figures, site);
     let models: Vec<&Row> = figures.by_model.iter().filter(|row| asked.holds(row)).collect();

@@ -11,7 +11,7 @@ use scrollback::view::{Conversation, TurnEnd, TurnKind, TurnRow};
 
 use super::home::address;
 use super::session::{header, with};
-use super::{Made, Nav, Params, error};
+use super::{Made, Nav, Params, Takes, error};
 use crate::catalogue::Entry;
 use crate::render::icon::icon;
 use crate::render::work::Work;
@@ -41,6 +41,9 @@ const LANE: usize = 24;
 
 /// The page.
 pub(crate) fn page(id: &str, params: &Params, site: &Site) -> Made {
+    if let Some(wrong) = params.wrong(&[("until", Takes::Number)]) {
+        return wrong;
+    }
     with(id, site, |entry| tree(entry, params, site).unwrap_or_else(|error| error::unreadable(&error)))
 }
 

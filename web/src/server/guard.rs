@@ -61,6 +61,8 @@ pub(super) enum Verdict {
     Unknown,
     /// A browser asks whether a page of another site may ask the API; that site may.
     Preflight,
+    /// It is no request that HTTP knows.
+    Malformed(&'static str),
     /// It is not meant for us, or not from us.
     Refused(&'static str),
 }
@@ -98,6 +100,9 @@ impl Guard {
     }
 
     pub(super) fn judge(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Verdict {
+        if headers.get_all(header::HOST).iter().count() > 1 {
+            return Verdict::Malformed("a request names one host\n");
+        }
         if !self.names_us(uri, headers) {
             return Verdict::Refused("this server has another name\n");
         }

@@ -28,7 +28,7 @@ use crate::catalogue::Found;
 use crate::export::{self, Document};
 use crate::live::{self, Live, Received};
 use crate::pages::shell::{self, Theme};
-use crate::pages::{Made, Params, error, files, home, replay, search, session, stats, tree};
+use crate::pages::{Made, Params, Takes, error, files, home, replay, search, session, stats, tree};
 use crate::render::{file, text};
 use crate::site::Site;
 use crate::style::{SCRIPT, STYLE};
@@ -140,6 +140,8 @@ async fn judge(State(shared): State<Shared>, request: axum::extract::Request, ne
         guard::Verdict::Open(_) | guard::Verdict::Unknown if is_for_programs => Problem::unauthorized().into_response(),
         guard::Verdict::Open(path) => page(StatusCode::UNAUTHORIZED, shell::bare("Open", guard::open_page(&path))),
         guard::Verdict::Unknown => page(StatusCode::UNAUTHORIZED, shell::bare("Not open", guard::unknown_page())),
+        guard::Verdict::Malformed(why) if is_for_programs => Problem::usage(why.trim_end()).into_response(),
+        guard::Verdict::Malformed(why) => plain(StatusCode::BAD_REQUEST, why),
         guard::Verdict::Refused(why) if is_for_programs => Problem::forbidden(why.trim_end()).into_response(),
         guard::Verdict::Refused(why) => plain(StatusCode::FORBIDDEN, why),
     };
@@ -309,6 +311,9 @@ async fn ask(State(shared): State<Shared>, method: Method, uri: Uri, headers: He
         Err(problem) => return problem.into_response(),
     };
     let is_head = method == Method::HEAD;
+    if let Err(problem) = route.check(&api::params(&uri)) {
+        return problem.into_response();
+    }
     let ask = Ask::new(shared.site.clone(), shared.live.clone(), api::params(&uri), names, headers);
     match route.answer {
         Answerer::Reading(answer) => reading(shared, move || answer(&ask)).await,
@@ -479,6 +484,9 @@ fn part_of(site: &Site, id: &str, message: &str, part: &str) -> Option<Part> {
 /// The session as one file. What is wrong with it is said as a page, before its first byte.
 async fn export_file(State(shared): State<Shared>, Path(id): Path<String>, uri: Uri, headers: HeaderMap) -> Response {
     let params = api::params(&uri);
+    if let Some(wrong) = params.wrong(&[("to", Takes::One(&["html", "md"]))]) {
+        return make(shared, uri, headers, move |_, _| wrong).await;
+    }
     let is_markdown = params.get("to") == Some("md");
     let shelf = shared.site.catalogue.shelf();
     let Found::One(entry) = shelf.find(&id) else {
