@@ -164,6 +164,9 @@ fn a_masked_row_leaves_nothing_of_the_secret_in_the_file() {
     assert!(exact.code == 0 && holds(), "{}", exact.all());
     let masked = env.run(&["export", "s1", "--to", "sqlite", "-o", "r.db"]);
     assert!(masked.code == 0 && !holds(), "{}", masked.all());
+    let page = env.run(&["export", "s1", "--to", "md"]);
+    // Each prompt, and the title.
+    assert!(page.err.contains("secrets masked in 51 places; --no-redact writes them."), "{}", page.all());
 }
 
 #[test]

@@ -137,6 +137,7 @@ impl Site {
             is_room,
             level: 2,
             cwd: RefCell::new(None),
+            model: only_model(session),
             price: &*self.price,
             room,
             is_running: false,
@@ -148,6 +149,11 @@ impl Site {
     pub fn masked(&self, text: &str) -> String {
         self.places.mask.as_ref().map_or_else(|| text.to_owned(), |mask| mask.text(text).text.into_owned())
     }
+}
+
+/// The model that answered in a session, if it was always the same.
+pub(crate) fn only_model(session: &Session) -> Option<String> {
+    if let [model] = session.models() { Some(model.clone()) } else { None }
 }
 
 /// Sub-agents are found in the catalogue only.

@@ -235,3 +235,18 @@ fn a_call_that_waits_for_approval_is_not_counted_as_refused() {
     assert!(page.contains("2 tool calls</dd><dd>1 refused, 1 waiting</dd>"), "{page}");
     assert!(served.page("/").body.contains("2 tool calls, 1 refused, 1 waiting"));
 }
+
+#[test]
+fn answers_of_one_model_have_one_name_and_a_failure_says_once_what_it_is() {
+    let mut lines = talk("Go.", "I");
+    lines.push(record("error", "e1", Some("a1"), json!({"role": "error", "content": "[rate_limit] 429: try again"})));
+    lines[2]["metadata"] = json!({"error_type": "rate_limit"});
+    lines.push(assistant("a2", "e1", "Done.", &[("model", "beacon-2".into())]));
+    let page = Served::of(&[("sa", lines)]).page("/s/sa").body;
+    assert_eq!(
+        page.matches("dir=\"auto\">beacon-2</h2>").count(),
+        page.matches("class=\"msg-who\"").count() - 1,
+        "{page}"
+    );
+    assert!(page.contains("</code> 429: try again. The agent went on"), "{page}");
+}

@@ -10,6 +10,7 @@ use scrollback::view::{Conversation, listing};
 use super::{Document, Error, facts};
 use crate::render::icon::{agent_mark, whole_sprite};
 use crate::render::{Folds, Look, Medium, Room, text, words};
+use crate::site::only_model;
 use crate::style::{STYLE, STYLE_HASH};
 use crate::transcript::{Transcript, is_room};
 
@@ -62,6 +63,7 @@ fn branch(document: &Document<'_>, head: RecordRef<'_>, room: &Room, out: &mut d
         is_room: is_room(&conversation),
         level: 2,
         cwd: RefCell::new(None),
+        model: only_model(document.session),
         price: document.price,
         room,
         is_running: false,

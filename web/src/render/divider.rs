@@ -93,14 +93,18 @@ fn error(data: &Value) -> Markup {
     let field = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default();
     let attempts = data.get("attempts").and_then(Value::as_u64).unwrap_or(1);
     let went_on = data.get("retried").is_some();
+    let kind = field("kind");
+    // Some agents name the kind in the text, too.
+    let said = field("text").strip_prefix(&format!("[{kind}]")).unwrap_or(field("text")).trim();
+    let stop = if said.ends_with(['.', '!', '?']) { "" } else { "." };
     html! {
         p class=(if went_on { "notice notice-warn" } else { "notice" }) {
             (icon("warn"))
             span dir="auto" {
-                @if !matches!(field("kind"), "" | "error" | "api_error") { code { (text::brief(field("kind"), 60)) } " " }
-                (text::brief(field("text"), 2_000))
+                @if !matches!(kind, "" | "error" | "api_error") { code { (text::brief(kind, 60)) } " " }
+                (text::brief(said, 2_000))
                 @if attempts > 1 { " (" (attempts) " attempts)" }
-                @if went_on { " The agent went on after it." }
+                @if went_on { (stop) " The agent went on after it." }
             }
         }
     }

@@ -125,7 +125,10 @@ fn name(message: &Message, look: &Look<'_>) -> (String, String) {
         }
         (Role::User | Role::System, "you") => ("You".to_owned(), String::new()),
         (Role::System, "system") => ("System".to_owned(), String::new()),
-        (Role::Assistant, "assistant") => (agent_name(look.dialect).to_owned(), String::new()),
+        (Role::Assistant, "assistant") => {
+            let model = look.model.as_ref().map(|model| text::brief(model, 80));
+            (model.unwrap_or_else(|| agent_name(look.dialect).to_owned()), String::new())
+        }
         (Role::User | Role::System, sender) => match sender.split_once(['@', '/']) {
             Some((name, rest)) if !name.is_empty() => (text::brief(name, 80), format!("@{}", text::brief(rest, 80))),
             _ => (text::brief(sender, 80), String::new()),

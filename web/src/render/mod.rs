@@ -53,6 +53,8 @@ pub struct Look<'a> {
     pub level: u8,
     /// The directory that paths are shown relative to.
     pub cwd: RefCell<Option<String>>,
+    /// The only model that answered in the session: an answer that names none is called after it.
+    pub model: Option<String>,
     /// What a request cost that no list of prices knows.
     pub price: &'a Price,
     /// What may still be added.
@@ -199,6 +201,7 @@ impl<'a> Look<'a> {
             is_room: false,
             level: (self.level + 1).min(5),
             cwd: RefCell::new(self.cwd.borrow().clone()),
+            model: None,
             price: self.price,
             room: self.room,
             is_running,

@@ -69,7 +69,7 @@ pub(super) fn run(
         }
     };
     if masked > 0 {
-        ctx.note(&format!("{} masked; --no-redact writes them.", plural(masked as u64, "secret")))?;
+        ctx.note(&format!("secrets masked in {}; --no-redact writes them.", plural(masked as u64, "place")))?;
     }
     Ok(ExitCode::SUCCESS)
 }
