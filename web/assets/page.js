@@ -1,11 +1,12 @@
 // Comfort for readers: keys, copying, and what follows the position. Every page works without it.
 "use strict";
-document.documentElement.classList.add("js");
+const root = document.documentElement;
+root.classList.add("js");
 
 document.addEventListener("DOMContentLoaded", () => {
   const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-  const first = (selector) => document.querySelector(selector);
-  const byId = (id) => document.getElementById(id);
+  const first = selector => document.querySelector(selector);
+  const byId = id => document.getElementById(id);
   const messages = () => all("#messages > .msg[id]");
   const rail = byId("rail-todos");
   let current = null;
@@ -16,18 +17,16 @@ document.addEventListener("DOMContentLoaded", () => {
     current = message;
     const list = messages();
     const here = list.slice(0, list.indexOf(message) + 1);
-    const prompt = here.filter((one) => one.classList.contains("msg-user")).pop();
+    const prompt = here.filter(one => one.classList.contains("msg-user")).pop();
     for (const link of all(".outline a")) {
-      const is = prompt && link.hash === "#" + prompt.id;
-      if (is) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
+      link.ariaCurrent = prompt && link.hash === "#" + prompt.id ? "true" : null;
     }
     for (const tick of all(".trace-map a")) {
       const target = byId(tick.getAttribute("href").slice(1));
       tick.classList.toggle("here", target?.closest("#messages > .msg") === message);
     }
     if (!rail) return;
-    const todo = here.flatMap((one) => all(".todo", one)).pop();
+    const todo = here.flatMap(one => all(".todo", one)).pop();
     rail.hidden = !todo;
     if (!todo) return;
     rail.querySelector(".num").textContent = `${todo.dataset.done} of ${todo.dataset.all}`;
@@ -35,8 +34,8 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   function inView() {
-    const isEnd = scrollY > 0 && scrollY + innerHeight > document.documentElement.scrollHeight - 8;
-    return isEnd ? messages().pop() : messages().find((one) => one.getBoundingClientRect().bottom > 120);
+    const isEnd = scrollY > 0 && scrollY + innerHeight > root.scrollHeight - 8;
+    return isEnd ? messages().pop() : messages().find(one => one.getBoundingClientRect().bottom > 120);
   }
 
   // An address that somebody typed may be none of ours.
@@ -58,7 +57,7 @@ document.addEventListener("DOMContentLoaded", () => {
   function place() {
     const list = messages();
     if (list.includes(document.activeElement?.closest?.(".msg"))) return list.indexOf(document.activeElement.closest(".msg"));
-    const at = list.findIndex((one) => one.getBoundingClientRect().bottom > 80);
+    const at = list.findIndex(one => one.getBoundingClientRect().bottom > 80);
     return at < 0 ? list.length - 1 : at;
   }
 
@@ -72,14 +71,14 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   }
 
-  const toggle = (folds) => {
-    const open = !folds.every((fold) => fold.open);
-    folds.forEach((fold) => { fold.open = open; });
+  const toggle = folds => {
+    const open = !folds.every(fold => fold.open);
+    folds.forEach(fold => { fold.open = open; });
   };
-  const tab = (name) => all(".tabs a").find((link) => link.dataset.key === name)?.click();
-  const turn = (rel) => first(`a[rel="${rel}"]`)?.click();
-  const isPrompt = (one) => one.classList.contains("msg-user");
-  const isFailure = (one) => one.querySelector(".tool-err, .tool-denied, .notice") !== null;
+  const tab = name => all(".tabs a").find(link => link.dataset.key === name)?.click();
+  const turn = rel => first(`a[rel="${rel}"]`)?.click();
+  const isPrompt = one => one.classList.contains("msg-user");
+  const isFailure = one => one.querySelector(".tool-err, .tool-denied, .notice") !== null;
 
   async function copy(text, button) {
     try {
@@ -103,7 +102,7 @@ document.addEventListener("DOMContentLoaded", () => {
     "?": () => { const help = byId("help"); if (help.open) help.close(); else help.showModal(); },
   };
 
-  document.addEventListener("keydown", (event) => {
+  document.addEventListener("keydown", event => {
     const field = event.target.closest("input, select, textarea");
     if (field && event.key === "Escape") field.blur();
     if (event.ctrlKey || event.metaKey || event.altKey || field) return;
@@ -115,7 +114,7 @@ document.addEventListener("DOMContentLoaded", () => {
     act();
   });
 
-  document.addEventListener("click", (event) => {
+  document.addEventListener("click", event => {
     const anchor = event.target.closest(".msg-head > a.anchor");
     if (anchor) {
       copy(anchor.href, anchor);
@@ -130,7 +129,7 @@ document.addEventListener("DOMContentLoaded", () => {
   });
 
   // Earlier messages come into the same page; the view stays where it is.
-  document.addEventListener("click", async (event) => {
+  document.addEventListener("click", async event => {
     const link = event.target.closest("[data-earlier] > a");
     const box = byId("messages");
     if (!link || !box || event.ctrlKey || event.metaKey) return;
@@ -138,7 +137,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const answer = await fetch(link.href);
     if (!answer.ok) { location.href = link.href; return; }
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const height = document.documentElement.scrollHeight;
+    const height = root.scrollHeight;
     box.prepend(...page.getElementById("messages").childNodes);
     const pager = page.querySelector("[data-earlier]");
     first("[data-earlier]").replaceWith(...(pager ? [pager] : []));
@@ -146,7 +145,7 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const symbol of all("svg[hidden] > symbol", page)) {
       if (!byId(symbol.id)) first("svg[hidden]").append(symbol);
     }
-    scrollBy({ top: document.documentElement.scrollHeight - height, behavior: "instant" });
+    scrollBy({ top: root.scrollHeight - height, behavior: "instant" });
   });
 
   // A replay goes on by itself: ten times as fast as it was, but so that it can be read.
@@ -160,10 +159,9 @@ document.addEventListener("DOMContentLoaded", () => {
   const box = first("#messages[data-live]");
   const bar = first(".live");
   if (box && bar) {
-    const button = (name) => bar.querySelector(`[data-live-key=${name}]`);
-    const root = document.documentElement;
+    const button = name => bar.querySelector(`[data-live-key=${name}]`);
     const isEnd = () => scrollY + innerHeight > root.scrollHeight - 120;
-    const isOwn = (one) => one.id.startsWith("m-");
+    const isOwn = one => one.id.startsWith("m-");
     let stream, last, timer, paused = false, notes = false, gone = false, missed = 0, turn = Promise.resolve();
 
     function say() {
@@ -208,14 +206,14 @@ document.addEventListener("DOMContentLoaded", () => {
       mapped(article.id, ticks);
       outlined(outline);
     }
-    const of = (selector, id) => all(selector).filter((one) => one.dataset.m === id);
+    const of = (selector, id) => all(selector).filter(one => one.dataset.m === id);
     // The turn of a message in the outline: what is there already is replaced.
     function outlined(html) {
       const list = first(".outline");
       const shelf = document.createElement("template");
       shelf.innerHTML = html;
       for (const item of [...shelf.content.children]) {
-        const old = of(".outline > li", item.dataset.m).find((one) => one.className === item.className);
+        const old = of(".outline > li", item.dataset.m).find(one => one.className === item.className);
         if (old) old.replaceWith(item);
         else list.append(item);
       }
@@ -231,11 +229,11 @@ document.addEventListener("DOMContentLoaded", () => {
       const map = first(".trace-map");
       const old = of(".trace-map > a", id);
       const next = old.at(-1)?.nextSibling;
-      old.forEach((one) => one.remove());
+      old.forEach(one => one.remove());
       if (next) next.insertAdjacentHTML("beforebegin", html);
       else map.insertAdjacentHTML("beforeend", html);
       const links = [...map.children];
-      links.splice(0, links.length - 120).forEach((one) => one.remove());
+      links.splice(0, links.length - 120).forEach(one => one.remove());
       links.forEach((one, at) => one.setAttribute("transform", `translate(${at * 7})`));
       map.setAttribute("width", links.length * 7);
       map.setAttribute("viewBox", `0 0 ${links.length * 7} 24`);
@@ -247,7 +245,7 @@ document.addEventListener("DOMContentLoaded", () => {
         for (const id of data.anchors) {
           const one = byId(id);
           if (one) { clear(one, "previousElementSibling"); one.remove(); }
-          of(".outline > li", id).forEach((item) => item.remove());
+          of(".outline > li", id).forEach(item => item.remove());
           mapped(id, "");
         }
         counted();
@@ -265,7 +263,7 @@ document.addEventListener("DOMContentLoaded", () => {
     }
     // Says that the agent waits or is done, to somebody who looks elsewhere.
     function tell(ended) {
-      const show = (text) => { if (document.hidden) new Notification(document.title, { body: text, tag: location.pathname }); };
+      const show = text => { if (document.hidden) new Notification(document.title, { body: text, tag: location.pathname }); };
       clearTimeout(timer);
       if (box.lastElementChild?.querySelector(".tool-wait")) show("waits for you");
       else timer = setTimeout(show, ended ? 0 : 60000, "has finished");
@@ -276,7 +274,7 @@ document.addEventListener("DOMContentLoaded", () => {
       if (paused || (document.hidden && !notes)) return;
       stream = new EventSource(last ? box.dataset.live.replace(/after=.*/, "after=" + last) : box.dataset.live);
       for (const kind of ["message", "removed", "reset"]) {
-        stream.addEventListener(kind, (event) => {
+        stream.addEventListener(kind, event => {
           last = event.lastEventId || last;
           const data = JSON.parse(event.data);
           turn = turn.then(() => take(kind, data));
@@ -291,7 +289,7 @@ document.addEventListener("DOMContentLoaded", () => {
         else setTimeout(connect, 5000);
       };
     }
-    bar.addEventListener("click", async (event) => {
+    bar.addEventListener("click", async event => {
       const key = event.target.dataset.liveKey;
       if (key === "newest") newest();
       if (key === "pause") { paused = !paused; connect(); say(); }
@@ -305,23 +303,23 @@ document.addEventListener("DOMContentLoaded", () => {
   // The list of sessions while it changes.
   const running = first(".running[data-live]");
   if (running) {
-    const rows = (id) => all("[data-session]").filter((one) => one.dataset.session === id);
+    const rows = id => all("[data-session]").filter(one => one.dataset.session === id);
     const count = () => {
       const runs = all(".run", running).length;
       running.hidden = !runs;
       running.querySelector(".meta").textContent = runs;
     };
     const stream = new EventSource(running.dataset.live);
-    stream.addEventListener("message", (event) => {
+    stream.addEventListener("message", event => {
       const { id, html, run } = JSON.parse(event.data);
-      rows(id).filter((one) => one.closest(".run")).forEach((one) => one.remove());
+      rows(id).filter(one => one.closest(".run")).forEach(one => one.remove());
       if (run) running.insertAdjacentHTML("beforeend", run);
-      const row = rows(id).find((one) => one.closest(".row"));
+      const row = rows(id).find(one => one.closest(".row"));
       if (row) row.outerHTML = html;
       else if (!location.search) first(".day > ol")?.insertAdjacentHTML("afterbegin", html);
       count();
     });
-    stream.addEventListener("removed", (event) => { JSON.parse(event.data).ids.flatMap(rows).forEach((one) => one.remove()); count(); });
+    stream.addEventListener("removed", event => { JSON.parse(event.data).ids.flatMap(rows).forEach(one => one.remove()); count(); });
     stream.addEventListener("reset", () => location.reload());
   }
 
@@ -335,7 +333,7 @@ document.addEventListener("DOMContentLoaded", () => {
   // A message of another page: its anchor is its record with another sign for the encoded characters.
   if (!target && location.hash.startsWith("#m-") && !/[?&]at=/.test(location.search) && byId("messages")) {
     const there = location.pathname + "?at=" + location.hash.slice(3).replaceAll(":", "%");
-    fetch(there).then((answer) => { if (answer.ok) location.replace(there + location.hash); });
+    fetch(there).then(answer => { if (answer.ok) location.replace(there + location.hash); });
   }
   if (location.hash) go(target);
   else moved(inView());
