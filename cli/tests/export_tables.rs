@@ -78,6 +78,37 @@ fn the_tables_give_back_every_message_of_the_demo() {
 }
 
 #[test]
+fn a_text_that_looks_like_a_part_stays_a_text() {
+    let env = TestEnv::new();
+    let nested = format!("{{\"type\":\"text\",\"x\":{}{}}}", "[".repeat(200), "]".repeat(200));
+    let texts = ["{\"type\":\"text\",\"text\":\"another\"}", "{\"type\":\"text\",\"n\":1e999}", &nested, " {", "plain"];
+    let line = |(at, text): (usize, &&str)| {
+        let parent = at.checked_sub(1).map(|before| format!("u{before}"));
+        let message = serde_json::json!({"content": text});
+        format!(
+            "{}\n",
+            serde_json::json!({"type": "user", "uuid": format!("u{at}"), "parentUuid": parent, "message": message})
+        )
+    };
+    let path = env.session("s1", &texts.iter().enumerate().map(line).collect::<String>());
+    assert_eq!(env.run(&["export", "s1", "--to", "sqlite", "-o", "t.db"]).code, 0);
+    let connection = Connection::open(env.work().join("t.db")).unwrap();
+    connection
+        .execute_batch("alter table messages drop column parts; update agents set log_path = null")
+        .unwrap();
+    drop(connection);
+    fs::remove_file(path).unwrap();
+    let shown = env.run(&["show", "t.db#s1", "--json"]).json();
+    let back: Vec<&str> = shown["messages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|message| message["parts"][0]["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(back, texts);
+}
+
+#[test]
 fn a_grown_log_adds_rows() {
     let env = TestEnv::new();
     let line = |id: &str, parent: &str, role: &str, text: &str| {

@@ -57,7 +57,8 @@ impl Agent {
 
 fn line(id: &str, text: &str) -> String {
     let line = serde_json::json!({
-        "type": "user", "uuid": id, "parentUuid": null, "sessionId": ID, "timestamp": "2026-11-14T10:00:00.000Z",
+        "type": "user", "uuid": id, "parentUuid": null, "sessionId": ID,
+        "timestamp": format!("2026-11-14T10:0{}:00.000Z", &id[1..]),
         "cwd": "/gone/tide", "version": "2.1.0", "message": {"role": "user", "content": text},
     });
     format!("{line}\n")
@@ -167,17 +168,18 @@ fn what_a_rewritten_session_still_has_is_its_own_whatever_was_indexed_first() {
     agent.run(&["keep", "on"]);
     agent.run(&["index"]);
     let new = agent.log().with_extension("new");
-    fs::write(&new, line("u1", "When is high water?") + &line("u3", "Is the water warm?")).unwrap();
+    // It begins later than the copy.
+    fs::write(&new, line("u2", "And low water?") + &line("u3", "Is the water warm?")).unwrap();
     fs::rename(&new, agent.log()).unwrap();
-    let expected = [("u1", false), ("u2", true), ("u3", false)].map(|(id, kept)| (id.to_owned(), kept));
+    let expected = [("u1", true), ("u2", false), ("u3", false)].map(|(id, kept)| (id.to_owned(), kept));
     for rebuilt in [false, true] {
         if rebuilt {
             fs::remove_dir_all(agent.env.home().join(".cache/scrollback")).unwrap();
             agent.run(&["index"]);
         }
         assert_eq!(found(&agent, "water"), (expected.to_vec(), 1), "rebuilt: {rebuilt}");
-        let one = agent.run(&["search", "--all", "--json", "--limit", "1", "low"]).json();
-        assert_eq!(one[0]["hits"][0]["record"], "u2", "also what only the copy has");
+        let one = agent.run(&["search", "--all", "--json", "--limit", "1", "high"]).json();
+        assert_eq!(one[0]["hits"][0]["record"], "u1", "also what only the copy has");
     }
 }
 
@@ -192,6 +194,24 @@ fn a_session_with_another_name_is_no_second_one() {
     assert_eq!(agent.run(&["show", ID]).code, 0);
     let expected = [("u1", false), ("u2", false)].map(|(id, kept)| (id.to_owned(), kept));
     assert_eq!(found(&agent, "water"), (expected.to_vec(), 1));
+    // What is done to it is done to its copy.
+    let copies = || {
+        let files = walk(&agent.env.home().join(".local/share/scrollback/kept"));
+        files
+            .into_iter()
+            .filter(|file| file.extension().is_some_and(|ending| ending == "jsonl"))
+            .collect::<Vec<_>>()
+    };
+    assert!(!copies().is_empty());
+    agent.run(&["remove", ID]);
+    assert_eq!(copies(), Vec::<PathBuf>::new());
+    assert_eq!(agent.listed(), serde_json::json!([]));
+}
+
+/// Every file below a folder.
+fn walk(folder: &std::path::Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
 }
 
 #[test]

@@ -120,10 +120,12 @@ fn remove(
         let what = format!("sessions that begin in {} lose their beginning: {listed}{more}", writable.id());
         ctx.caution("dependents", &what)?;
     }
-    let copies = places.kept_copies(&writable.source);
+    let mut copies = places.kept_copies(&writable.source);
+    copies.extend(places.copies_under_other_names(&[&writable.source], ctx.now));
     let removed = trash.remove(&writable.session)?;
     // Else the session would be back in the next list.
-    for copy in copies.into_iter().filter(|copy| copy.path != writable.source.path) {
+    let mut known = HashSet::from([writable.source.path.clone()]);
+    for copy in copies.into_iter().filter(|copy| known.insert(copy.path.clone())) {
         let copy = Session::open(&copy, &ReadOptions::plain(ctx.now))?;
         trash.remove(&copy)?;
     }

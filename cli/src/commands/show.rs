@@ -201,7 +201,9 @@ fn older_generation(
     ctx: &mut Ctx,
     bridge: Bridge,
 ) -> Result<Option<Session>, Failure> {
-    for kept in scope::places(global, ctx)?.kept_copies(source) {
+    let places = scope::places(global, ctx)?;
+    let copies = places.kept_copies(source).into_iter().chain(places.copies_under_other_names(&[source], ctx.now));
+    for kept in copies {
         let older = Located::Source(Box::new(kept)).open(global, ctx, bridge, None, ctx.mask.clone().as_ref())?;
         if older.find(record).is_ok() {
             return Ok(Some(older));

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 
 use hashbrown::HashMap;
 use rayon::prelude::*;
-use scrollback::Source;
 use scrollback::model::{RecordId, SessionId};
 use scrollback::session::{RecordRef, Session};
 use scrollback::view::SessionRow;
 use scrollback::view::texts::{SearchText, SearchTexts, TextRole};
+use scrollback::{Error as ReadError, Source};
 
 use super::{Found, TITLE};
 use crate::answer::{Answer, FoundSession, Hit, SearchOptions, Sort};
@@ -62,30 +62,36 @@ impl Archive {
             .map(|one| (one.session, self.bookmark(&scope[one.session].1)))
             .collect();
         let reader = self.reader();
-        let shown: Vec<scrollback::Result<FoundSession>> = groups
+        let shown: Vec<(FoundSession, Vec<ReadError>)> = groups
             .par_iter()
             .map(|(at, matches)| {
-                let mut hits: Vec<(usize, Hit)> = Vec::new();
+                let (mut hits, mut unreadable): (Vec<(usize, Hit)>, _) = (Vec::new(), Vec::new());
                 let mut left: Vec<(usize, Found)> = best(matches).into_iter().enumerate().collect();
                 // Older generations of it are in files of their own.
                 while let Some((_, Found { session: of, .. })) = left.first().copied() {
                     let (own, others) = left.into_iter().partition(|(_, one)| one.session == of);
                     left = others;
                     let (row, source) = &scope[of];
-                    let session = reader.session(source, bookmarks.get(&of).and_then(Option::as_ref))?;
-                    hits.extend(self::hits(query, &session, &row.title, own, options, &repeats)?);
+                    let session = reader.session(source, bookmarks.get(&of).and_then(Option::as_ref));
+                    let read =
+                        session.and_then(|session| self::hits(query, &session, &row.title, own, options, &repeats));
+                    match read {
+                        Ok(read) => hits.extend(read),
+                        Err(error) => unreadable.push(error),
+                    }
                 }
                 hits.sort_by_key(|(place, _)| *place);
                 let hits: Vec<Hit> = hits.into_iter().map(|(_, hit)| hit).collect();
                 let more = matches.len().saturating_sub(hits.len());
-                Ok(FoundSession { session: (*scope[*at].0).clone(), hits, more })
+                (FoundSession { session: (*scope[*at].0).clone(), hits, more }, unreadable)
             })
             .collect();
-        for session in shown {
-            match session {
-                Ok(session) => answer.sessions.push(session),
-                Err(error) => answer.unreadable.push(error),
+        for (session, unreadable) in shown {
+            // A session of which nothing could be read has no match to show.
+            if unreadable.is_empty() || !session.hits.is_empty() {
+                answer.sessions.push(session);
             }
+            answer.unreadable.extend(unreadable);
         }
     }
 }
@@ -105,9 +111,10 @@ pub(super) fn generations(scope: &[(Box<SessionRow>, Source)]) -> impl Fn(usize)
 /// Joins copies of a part in several sessions: the session that began first has it, the others are listed. What a session still has is
 /// its own, and not that of its kept copies.
 fn joined(found: Vec<Found>, scope: &[(Box<SessionRow>, Source)]) -> (Vec<Found>, HashMap<u64, Vec<SessionId>>) {
+    let session_of = generations(scope);
     let age = |one: &Found| {
-        let row = &scope[one.session].0;
-        (row.started, row.id.0.clone(), row.kept, row.path.clone())
+        let (row, shown_under) = (&scope[one.session].0, &scope[session_of(one.session)].0);
+        (shown_under.started, row.id.0.clone(), row.kept, row.path.clone())
     };
     let mut by_repeat: HashMap<u64, Vec<Found>> = HashMap::new();
     for one in found {

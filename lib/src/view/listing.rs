@@ -153,7 +153,8 @@ pub fn take_kept_copies(sessions: &mut Vec<(Box<SessionRow>, Source)>) -> Vec<(B
         return Vec::new();
     }
     let key = |row: &SessionRow| (row.dialect.clone(), row.id.clone());
-    let there: HashSet<_> = sessions.iter().filter(|(row, _)| !row.kept).map(|(row, _)| key(row)).collect();
+    let is_there = |row: &SessionRow| !row.kept && row.parent_session.is_none();
+    let there: HashSet<_> = sessions.iter().filter(|(row, _)| is_there(row)).map(|(row, _)| key(row)).collect();
     let (copies, others) =
         std::mem::take(sessions).into_iter().partition(|(row, _)| row.kept && there.contains(&key(row)));
     *sessions = others;
@@ -207,9 +208,9 @@ pub fn sort_newest_first(sessions: &mut Vec<(Box<SessionRow>, Source)>) {
     sessions.extend(places.into_iter().filter_map(|place| unsorted[place].take()));
 }
 
-/// Whether nobody has said anything in a session, as far as its description shows.
+/// Whether nobody has said anything in a session, if all of it was read.
 pub(crate) fn is_empty(row: &SessionRow) -> bool {
-    row.first_prompt.is_none() && row.title_source == TitleSource::Id && row.message_count.unwrap_or(0) == 0
+    row.first_prompt.is_none() && row.title_source == TitleSource::Id && row.message_count == Some(0)
 }
 
 /// The order of a list. Sessions of the same instant are in the order of their paths.

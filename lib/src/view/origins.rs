@@ -1,6 +1,6 @@
 //! The sessions that one session can have copied requests from, where only that one is shown.
 //!
-//! A list has all sessions and compares them (`listing.rs`). Here, at most the few that can matter are read.
+//! A list has all sessions and compares them (`listing.rs`). Here, those that can matter are read, and no more than a list reads whole.
 
 use jiff::Timestamp;
 use rayon::prelude::*;
@@ -10,7 +10,7 @@ use crate::session::mask::Mask;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::view::answers::SessionRow;
-use crate::view::listing::{self, Depth, WHOLE_SESSION_BYTES};
+use crate::view::listing::{self, Depth, WHOLE_LIST_BYTES, WHOLE_SESSION_BYTES};
 
 /// Counts in the description of a session the requests that it copied, as a list does; `find` finds the session with an id.
 pub fn mark_copied_requests(session: &Session, row: &mut SessionRow, find: &dyn Fn(&str) -> Option<Source>) {
@@ -20,7 +20,14 @@ pub fn mark_copied_requests(session: &Session, row: &mut SessionRow, find: &dyn 
     let mask = session.mask.as_ref().map(Mask::redactor);
     let reading = ReadOptions { mask, find, ..ReadOptions::plain(session.tail.now) };
     let whole = |source: Source| listing::row(&source, &reading, Depth::Whole).ok();
-    let mut origins: Vec<SessionRow> = origins(session, find).into_iter().filter_map(whole).collect();
+    let mut left = WHOLE_LIST_BYTES;
+    let is_affordable = |source: &Source| {
+        let affordable = left.checked_sub(source.size_bytes());
+        left = affordable.unwrap_or(0);
+        affordable.is_some()
+    };
+    let affordable = origins(session, find).into_iter().take_while(is_affordable);
+    let mut origins: Vec<SessionRow> = affordable.filter_map(whole).collect();
     let mut rows: Vec<&mut SessionRow> = origins.iter_mut().collect();
     rows.push(row);
     listing::mark_copied_requests(&mut rows);

@@ -51,7 +51,7 @@ pub struct TurnRow {
     /// When it began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// How it ended. Absent where nothing was asked.
+    /// How it ended. Absent where nothing was asked, or where a compaction came before the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<TurnEnd>,
     /// Tool calls.

@@ -72,16 +72,16 @@ pub(super) fn find(
     }
     // What was kept of a session has the same secrets.
     let places = scope::places(global, ctx)?;
-    let copies: Vec<Target> = targets
+    let logs: Vec<&Source> = targets
         .iter()
         .filter_map(|target| match target {
-            Target::Session(source) if source.key.is_none() => Some(places.kept_copies(source)),
+            Target::Session(source) if source.key.is_none() => Some(&**source),
             Target::Session(_) | Target::File(_) | Target::Bytes { .. } => None,
         })
-        .flatten()
-        .map(|copy| Target::Session(Box::new(copy)))
         .collect();
-    targets.extend(copies);
+    let mut copies: Vec<Source> = logs.iter().flat_map(|source| places.kept_copies(source)).collect();
+    copies.extend(places.copies_under_other_names(&logs, ctx.now));
+    targets.extend(copies.into_iter().map(|copy| Target::Session(Box::new(copy))));
     let mut known = HashSet::new();
     targets.retain(|target| match target {
         Target::Session(source) => known.insert((source.path.clone(), source.key.clone())),

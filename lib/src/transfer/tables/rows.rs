@@ -287,15 +287,12 @@ fn part_row(message: &str, at: usize, part: &Value) -> [Column; 8] {
     ]
 }
 
-/// Whether a part is a text and at most its state, and the text is none that could be taken for a part.
+/// Whether a part is a text and at most its state, and the text cannot be taken for JSON.
 fn is_plain(part: &Value) -> bool {
     let has_more =
         |part: &Map<String, Value>| part.keys().any(|key| !matches!(key.as_str(), "type" | "text" | "state"));
     let text = part.get("text").and_then(Value::as_str).unwrap_or_default();
-    let is_like_a_part =
-        || serde_json::from_str::<Map<String, Value>>(text).is_ok_and(|text| text.contains_key("type"));
-    let is_more = part.as_object().is_some_and(has_more);
-    !is_more && (!text.trim_start().starts_with('{') || !is_like_a_part())
+    !part.as_object().is_some_and(has_more) && !text.trim_start().starts_with('{')
 }
 
 fn text_of(message: &Message) -> String {

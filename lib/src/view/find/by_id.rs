@@ -237,7 +237,8 @@ fn distinct(found: &[usize], sessions: &[Identified]) -> Vec<usize> {
         files.insert(path);
         logs.extend(source.key.is_none().then_some(path));
         ids.extend((!is_of_sub_agent(path)).then(|| (source.dialect.name(), id.as_str())));
-        there.extend(source.kept_from().is_none().then(|| (source.dialect.name(), id.as_str())));
+        let is_there = source.kept_from().is_none() && !is_of_sub_agent(path);
+        there.extend(is_there.then(|| (source.dialect.name(), id.as_str())));
     }
     let (mut known, mut kept) = (HashSet::new(), Vec::new());
     for (at, place) in found.iter().zip(&real) {

@@ -87,6 +87,22 @@ impl Places {
             .collect()
     }
 
+    /// Kept copies of some sessions whose files had other names then.
+    pub fn copies_under_other_names(&self, sources: &[&Source], now: Timestamp) -> Vec<Source> {
+        let is_gone = |kept: &Source| !kept.kept_from().is_some_and(Path::exists);
+        let mut copies: Vec<Source> = self.kept_where(|_| true).into_iter().filter(is_gone).collect();
+        if copies.is_empty() {
+            return copies;
+        }
+        let id = |source: &Source| {
+            let id = listing::id(source, &ReadOptions::plain(now)).ok()?;
+            Some((source.dialect.name(), id))
+        };
+        let wanted: HashSet<_> = sources.iter().filter_map(|source| id(source)).collect();
+        copies.retain(|kept| id(kept).is_some_and(|id| wanted.contains(&id)));
+        copies
+    }
+
     /// The folder of kept copies; a store that was named has none.
     fn kept_root(&self) -> Option<PathBuf> {
         let root = kept::root(&self.home);
