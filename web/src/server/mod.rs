@@ -393,8 +393,11 @@ async fn whole_part(
     State(shared): State<Shared>,
     Path((id, message, part)): Path<(String, String, String)>,
 ) -> Response {
-    let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return stopping() };
-    let read = tokio::task::spawn_blocking(move || part_of(&shared.site, &id, &message, &part));
+    let Ok(permit) = shared.pages.clone().acquire_owned().await else { return stopping() };
+    let read = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
+        part_of(&shared.site, &id, &message, &part)
+    });
     let Ok(Some(part)) = read.await else { return plain(StatusCode::NOT_FOUND, "there is no such part\n") };
     let whole = match &part {
         Part::Text(part) => part.text.clone(),
@@ -429,8 +432,9 @@ async fn file_of_message(
     State(shared): State<Shared>,
     Path((id, message, part)): Path<(String, String, String)>,
 ) -> Response {
-    let Ok(_permit) = shared.pages.clone().acquire_owned().await else { return stopping() };
+    let Ok(permit) = shared.pages.clone().acquire_owned().await else { return stopping() };
     let read = tokio::task::spawn_blocking(move || {
+        let _permit = permit;
         let (url, name) = match part_of(&shared.site, &id, &message, &part)? {
             Part::File(part) => (part.url, part.filename),
             Part::ReasoningFile(part) => (part.url, None),
