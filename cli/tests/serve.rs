@@ -162,6 +162,33 @@ fn what_is_hidden_or_of_another_project_is_on_no_page() {
 }
 
 #[test]
+fn what_is_excluded_is_on_pages_and_not_in_the_index() {
+    let env = TestEnv::new();
+    for (id, project) in [("5a00", "/w/tide"), ("5b00", "/w/ebb")] {
+        let folder = env.home().join(".sage/sessions").join(id);
+        fs::create_dir_all(&folder).unwrap();
+        let prompt = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": id, "format": 2,
+            "timestamp": "2026-11-01T10:00:00Z", "context": {"cwd": project},
+            "message": {"role": "user", "content": format!("The neap{id} water")}});
+        fs::write(folder.join("messages.jsonl"), format!("{prompt}\n")).unwrap();
+    }
+    env.run(&["config", "set", "exclude", "/w/ebb"]);
+    let cache = env.home().join(".cache/scrollback");
+    let server = Server::start(env, &["serve"]);
+    // Texts are indexed before everything is counted.
+    while server.page("/stats?since=all").contains("still being counted") {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let page = server.page("/search?q=water");
+    assert!(page.contains("neap5a00") && page.contains("neap5b00"), "{page}");
+    let read = |name: &str| fs::read(cache.join(name)).unwrap_or_default();
+    let indexed = [read("index.db"), read("index.db-wal")].concat();
+    let indexed = String::from_utf8_lossy(&indexed);
+    assert!(indexed.contains("5a00") && !indexed.contains("5b00"));
+    assert_eq!(server.stop(), Some(0));
+}
+
+#[test]
 fn no_page_has_a_secret() {
     let secret = format!("{}{}", "ghp_", "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9bC1dF3hJ5");
     let env = TestEnv::new();

@@ -204,12 +204,14 @@ fn open_archive(
 ) -> Box<dyn Fn() -> Archive + Send + Sync> {
     let is_indexed = !ctx.demo && global.store.is_none();
     let path = archive::path(ctx).filter(|_| is_indexed);
+    let excluded = archive::excluded(ctx);
     let now = ctx.host().now;
     Box::new(move || {
         if let (Some(path), Some(mask)) = (&path, &mask)
             && let Ok(index) = SqliteIndex::open(path, mask.fingerprint())
         {
-            return Archive::with_index(places.clone(), now(), Box::new(index), mask.clone());
+            return Archive::with_index(places.clone(), now(), Box::new(index), mask.clone())
+                .excluding(excluded.clone());
         }
         Archive::new(places.clone(), now())
     })
