@@ -146,6 +146,19 @@ fn an_error_has_one_shape_and_the_right_status() {
     assert_eq!(several["error"]["candidates"].as_array().map(Vec::len), Some(2));
 }
 
+/// What a page cuts before it asks whether sessions must be read would pass that question here.
+#[test]
+fn a_question_that_is_too_long_is_refused() {
+    let served = served();
+    for path in ["/api/v1/search", "/search.json"] {
+        let right = served.page(&format!("{path}?q={}", "a".repeat(2_000)));
+        assert_eq!(right.status.as_u16(), 200, "{path}: {}", right.body);
+        let long = served.page(&format!("{path}?q={}+/x/", "a".repeat(2_000)));
+        assert_eq!(long.status.as_u16(), 400, "{path}: {}", long.body);
+        assert!(long.body.contains("q is longer than 2000 bytes"), "{path}: {}", long.body);
+    }
+}
+
 #[test]
 fn a_list_is_paged_without_loss_and_a_huge_limit_is_a_limit() {
     let served = served();

@@ -6,6 +6,7 @@ use scrollback_index::{SearchOptions, Sort};
 
 use super::sessions::{check_dialect, invalid_query, is_of};
 use super::{Ask, List, Problem, number_cursor};
+use crate::pages::search::QUERY_LIMIT_BYTES;
 
 /// How many sessions one answer has, how many at most, and how far a cursor goes.
 const USUAL: usize = 20;
@@ -21,6 +22,9 @@ const MOST_CONTEXT: usize = 100;
 /// The sessions with matches.
 pub(super) fn search(ask: &Ask) -> Result<Response, Problem> {
     let typed = ask.params.get("q").ok_or_else(|| Problem::usage("q is missing: what to find"))?;
+    if typed.len() > QUERY_LIMIT_BYTES {
+        return Err(Problem::usage(format!("q is longer than {QUERY_LIMIT_BYTES} bytes")));
+    }
     let now = (ask.site.now)();
     let query = Query::parse(typed, now, &ask.site.zone).map_err(|error| invalid_query(&error))?;
     let sort = match ask.params.get("sort") {

@@ -40,8 +40,8 @@ const TIMES: [(&str, &str); 3] = [("1d", "Last 24 hours"), ("7d", "Last 7 days")
 /// How many projects the menu lists.
 const PROJECTS_LISTED: usize = 200;
 
-/// A longer question is none that a person asks.
-const QUERY_LIMIT_BYTES: usize = 2_000;
+/// A longer question is none that a person asks: a page cuts it, the API refuses it.
+pub(crate) const QUERY_LIMIT_BYTES: usize = 2_000;
 
 /// Whether what is asked cannot be answered by the index alone: then every session is read.
 pub(crate) fn reads_sessions(params: &Params, site: &Site) -> bool {
