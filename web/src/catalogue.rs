@@ -163,7 +163,7 @@ pub struct Catalogue {
     counted: Mutex<HashMap<PathBuf, (u64, SessionCounts)>>,
     /// How many files sessions changed, with what their own files were like, by their path: known when somebody has asked for them.
     changed_files: Mutex<HashMap<PathBuf, (Option<u64>, usize)>>,
-    /// Whether the texts of all sessions were indexed once.
+    /// Whether the texts of all sessions were indexed at the last look.
     is_indexed: AtomicBool,
 }
 
@@ -377,13 +377,13 @@ impl Doing {
 
 /// Indexes what has changed, so that a search reads no file.
 fn read_texts(archive: &mut Archive, site: &Site) {
-    if !archive.has_index() {
-        return;
+    if archive.has_index() {
+        let sources: Vec<Source> = site.catalogue.shelf().entries.iter().map(|entry| entry.source.clone()).collect();
+        let pending = archive.pending(&sources, IndexDepth::Text);
+        drop(archive.read_texts(pending, IndexDepth::Text, &|_| true));
     }
-    let sources: Vec<Source> = site.catalogue.shelf().entries.iter().map(|entry| entry.source.clone()).collect();
-    let pending = archive.pending(&sources, IndexDepth::Text);
-    drop(archive.read_texts(pending, IndexDepth::Text, &|_| true));
-    site.catalogue.is_indexed.store(true, Ordering::Relaxed);
+    // A damaged index or a full disk takes it away on the way.
+    site.catalogue.is_indexed.store(archive.has_index(), Ordering::Relaxed);
 }
 
 /// Keeps the catalogue up to date until it is interrupted.
@@ -428,3 +428,54 @@ const COUNT_EVERY: Duration = Duration::from_secs(10);
 
 /// How often the disk is looked at even if nothing is reported: some file systems report nothing.
 const LOOK_ANYWAY: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use scrollback::model::{Home, Host};
+    use scrollback::redact::Redactor;
+    use scrollback::view::find::Places;
+    use scrollback_index::SqliteIndex;
+
+    use super::*;
+
+    #[test]
+    fn sessions_are_indexed_only_as_long_as_there_is_an_index() {
+        let folder = tempfile::tempdir().unwrap();
+        let sessions = folder.path().join(".sage/sessions/s1");
+        std::fs::create_dir_all(&sessions).unwrap();
+        let prompt = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s1","timestamp":"2026-11-01T10:00:00Z","format":2,"context":{"cwd":"/w"},"message":{"role":"user","content":"hello"}}"#;
+        std::fs::write(sessions.join("messages.jsonl"), format!("{prompt}\n")).unwrap();
+        let home = Home { dir: folder.path().to_owned(), cwd: folder.path().to_owned(), vars: Default::default() };
+        let now: jiff::Timestamp = "2026-11-14T10:06:05Z".parse().unwrap();
+        let mask = Arc::new(Redactor::built_in());
+        let places = Places { home, store: None, dialect: None, mask: Some(mask.clone()) };
+        let (archived, path) = (places.clone(), folder.path().join("index.db"));
+        let is_damaged = Arc::new(AtomicBool::new(false));
+        let damages = is_damaged.clone();
+        let site = Site {
+            open_archive: Box::new(move || {
+                let index = SqliteIndex::open(&path, mask.fingerprint()).unwrap();
+                if damages.load(Ordering::Relaxed) {
+                    std::fs::write(&path, [0x7f; 8192]).unwrap();
+                }
+                Archive::with_index(archived.clone(), now, Box::new(index), mask.clone())
+            }),
+            places,
+            selection: Selection { project: None, since: None, until: None, hidden: Vec::new() },
+            zone: TimeZone::UTC,
+            now: Box::new(move || now),
+            data: None,
+            host: Host::at(folder.path().to_owned(), "test"),
+            price: Box::new(|_, _| None),
+            catalogue: Catalogue::default(),
+            opened: Mutex::default(),
+        };
+        assert!(!site.catalogue.is_indexed());
+        list_and_count(&site);
+        assert!(site.catalogue.is_indexed());
+        is_damaged.store(true, Ordering::Relaxed);
+        list_and_count(&site);
+        assert!(!site.catalogue.is_indexed(), "the index was lost on the way");
+    }
+}
