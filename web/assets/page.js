@@ -215,7 +215,8 @@ document.addEventListener("DOMContentLoaded", () => {
       for (const item of [...shelf.content.children]) {
         const old = of(".outline > li", item.dataset.m).find(one => one.className === item.className);
         if (old) old.replaceWith(item);
-        else list.append(item);
+        // A prompt that stands before what the page shows is not in its outline.
+        else if (byId(item.dataset.m)) list.append(item);
       }
       counted();
     }
@@ -277,7 +278,7 @@ document.addEventListener("DOMContentLoaded", () => {
         stream.addEventListener(kind, event => {
           last = event.lastEventId || last;
           const data = JSON.parse(event.data);
-          turn = turn.then(() => take(kind, data));
+          turn = turn.then(() => take(kind, data)).catch(() => location.reload());
         });
       }
       // The browser comes back by itself, unless the server has refused it.

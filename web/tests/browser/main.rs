@@ -496,6 +496,37 @@ fn a_live_page_never_moves_under_its_reader_and_can_be_paused() {
 }
 
 #[test]
+fn the_outline_of_a_live_page_has_no_prompt_that_stands_before_the_page() {
+    let Some(browser) = Browser::start() else { return };
+    let (running, mut session, id) = recorded();
+    session.assistant("one answer").unwrap();
+    let mut tab = browser.tab();
+    running.enter(&mut tab);
+    running.go(&mut tab, &format!("/s/{id}"));
+    // As if the page began with the answer.
+    tab.eval("document.querySelectorAll('#messages > .msg-user, .outline > li').forEach((one) => one.remove())");
+    session.assistant("another answer").unwrap();
+    tab.wait_for("document.getElementById('messages').textContent.includes('another answer')");
+    assert_eq!(tab.eval("document.querySelectorAll('.outline > li').length"), json!(0));
+    session.user("another prompt").unwrap();
+    tab.wait_for("document.querySelectorAll('.outline > li').length === 1");
+    assert_eq!(tab.complaints(&running.origin()), Vec::<String>::new());
+}
+
+#[test]
+fn a_live_page_whose_session_has_no_messages_any_more_says_so() {
+    let Some(browser) = Browser::start() else { return };
+    let (running, session, id) = recorded();
+    let mut tab = browser.tab();
+    running.enter(&mut tab);
+    running.go(&mut tab, &format!("/s/{id}"));
+    drop(session);
+    let folder = running.served.folder.path().join(".local/share/scrollback/sessions").join(&id);
+    std::fs::write(folder.join("messages.jsonl"), "").unwrap();
+    tab.wait_for("!document.getElementById('messages') && document.body?.textContent.includes('Nothing to read')");
+}
+
+#[test]
 fn a_live_page_says_that_its_session_was_deleted() {
     let Some(browser) = Browser::start() else { return };
     let (running, session, id) = recorded();
