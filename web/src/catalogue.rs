@@ -431,10 +431,6 @@ const LOOK_ANYWAY: Duration = Duration::from_secs(30);
 
 #[cfg(test)]
 mod tests {
-    use jiff::tz::TimeZone;
-    use scrollback::model::{Home, Host};
-    use scrollback::redact::Redactor;
-    use scrollback::view::find::Places;
     use scrollback_index::SqliteIndex;
 
     use super::*;
@@ -446,31 +442,20 @@ mod tests {
         std::fs::create_dir_all(&sessions).unwrap();
         let prompt = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s1","timestamp":"2026-11-01T10:00:00Z","format":2,"context":{"cwd":"/w"},"message":{"role":"user","content":"hello"}}"#;
         std::fs::write(sessions.join("messages.jsonl"), format!("{prompt}\n")).unwrap();
-        let home = Home { dir: folder.path().to_owned(), cwd: folder.path().to_owned(), vars: Default::default() };
-        let now: jiff::Timestamp = "2026-11-14T10:06:05Z".parse().unwrap();
-        let mask = Arc::new(Redactor::built_in());
-        let places = Places { home, store: None, dialect: None, mask: Some(mask.clone()) };
-        let (archived, path) = (places.clone(), folder.path().join("index.db"));
+        let now: Timestamp = "2026-11-14T10:06:05Z".parse().unwrap();
+        let without = Site::of_test(folder.path(), move || now);
+        let (places, path) = (without.places.clone(), folder.path().join("index.db"));
         let is_damaged = Arc::new(AtomicBool::new(false));
         let damages = is_damaged.clone();
-        let site = Site {
-            open_archive: Box::new(move || {
-                let index = SqliteIndex::open(&path, mask.fingerprint()).unwrap();
-                if damages.load(Ordering::Relaxed) {
-                    std::fs::write(&path, [0x7f; 8192]).unwrap();
-                }
-                Archive::with_index(archived.clone(), now, Box::new(index), mask.clone())
-            }),
-            places,
-            selection: Selection { project: None, since: None, until: None, hidden: Vec::new() },
-            zone: TimeZone::UTC,
-            now: Box::new(move || now),
-            data: None,
-            host: Host::at(folder.path().to_owned(), "test"),
-            price: Box::new(|_, _| None),
-            catalogue: Catalogue::default(),
-            opened: Mutex::default(),
+        let open_archive = move || {
+            let mask = places.mask.clone().unwrap();
+            let index = SqliteIndex::open(&path, mask.fingerprint()).unwrap();
+            if damages.load(Ordering::Relaxed) {
+                std::fs::write(&path, [0x7f; 8192]).unwrap();
+            }
+            Archive::with_index(places.clone(), now, Box::new(index), mask)
         };
+        let site = Site { open_archive: Box::new(open_archive), ..without };
         assert!(!site.catalogue.is_indexed());
         list_and_count(&site);
         assert!(site.catalogue.is_indexed());

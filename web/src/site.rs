@@ -174,3 +174,27 @@ impl SubAgents for Site {
         self.open_page(source, Page { messages: crate::transcript::PAGE_NESTED_MESSAGES, before: None })
     }
 }
+
+#[cfg(test)]
+impl Site {
+    /// A site over a home that a test has made, without an index.
+    pub(crate) fn of_test(home: &std::path::Path, now: impl Fn() -> Timestamp + Clone + Send + Sync + 'static) -> Site {
+        use scrollback::model::Home;
+        let home_dir = Home { dir: home.to_owned(), cwd: home.to_owned(), vars: Default::default() };
+        let mask = Some(std::sync::Arc::new(scrollback::redact::Redactor::built_in()));
+        let places = Places { home: home_dir, store: None, dialect: None, mask };
+        let (archived, clock) = (places.clone(), now.clone());
+        Site {
+            open_archive: Box::new(move || Archive::new(archived.clone(), clock())),
+            places,
+            selection: Selection { project: None, since: None, until: None, hidden: Vec::new() },
+            zone: TimeZone::UTC,
+            now: Box::new(now),
+            data: None,
+            host: Host::at(home.to_owned(), "test"),
+            price: Box::new(|_, _| None),
+            catalogue: Catalogue::default(),
+            opened: Mutex::default(),
+        }
+    }
+}

@@ -216,6 +216,12 @@ impl Board {
         (at + 1 < now.len()).then_some(at)
     }
 
+    /// Whether a call at the end is shown as running.
+    pub(super) fn has_running_call(&self) -> bool {
+        let last = self.items.last().and_then(|last| last.fragment.as_ref());
+        last.is_some_and(|fragment| fragment.has_running_call())
+    }
+
     /// The places of the messages that are made of something else than they were.
     pub(super) fn changed(&self, now: &[Now]) -> Vec<usize> {
         let before: HashMap<&str, u64> = self.items.iter().map(|item| (item.id.as_str(), item.made_of)).collect();

@@ -116,7 +116,7 @@ impl Feed {
             let is_first = locked(&self.board).generation.is_empty();
             let change = match refreshed {
                 Ok(Refreshed::Changed(change)) => change,
-                Ok(Refreshed::Unchanged) => return false,
+                Ok(Refreshed::Unchanged) => return self.end_running_call(&mut growing, reading),
                 Ok(Refreshed::Gone) if is_first => return self.fail("the session's file has been moved or deleted"),
                 Ok(Refreshed::Gone) => {
                     locked(&self.board).gone = Some(Instant::now());
@@ -138,6 +138,39 @@ impl Feed {
             }
             true
         })
+    }
+
+    /// Shows a call at the end as one without a result when its agent is not at work any more; whether it was shown as running. Nothing
+    /// is written when an agent is killed, so the place behind the file's last byte stands for it.
+    fn end_running_call(&self, growing: &mut Growing, reading: &ReadOptions<'_>) -> bool {
+        if !locked(&self.board).has_running_call() || self.is_running() {
+            return false;
+        }
+        let Some(session) = growing.session(reading) else { return false };
+        let Some(head) = session.head() else { return false };
+        let branch = session.branch(head);
+        let conversation = Conversation::new(&branch);
+        let last: Vec<usize> = conversation.len().checked_sub(1).into_iter().collect();
+        let rendered = Fragment::of_messages(session, &branch, &conversation, &last, false, &self.address, &self.site);
+        let rendered = match rendered {
+            Ok(rendered) => rendered,
+            Err(Error::Changed(_)) => {
+                growing.doubt();
+                return false;
+            }
+            Err(_) => return false,
+        };
+        let now: Vec<Now> = (0..conversation.len()).map(|at| Now::of(&conversation, at)).collect();
+        let read = rendered.iter().map(|fragment| (fragment.message.id.as_str(), fragment.content)).collect();
+        let mut board = locked(&self.board);
+        let offset = board.offset + 1;
+        board.grow(offset, &now, &read, &last);
+        for fragment in rendered {
+            board.keep(fragment);
+        }
+        drop(board);
+        self.news.send_modify(|version| *version += 1);
+        true
     }
 
     /// Tells the readers of a file that does not come back.
@@ -340,4 +373,60 @@ fn reacted_to(reactions: &[usize], session: &Session, conversation: &Conversatio
         places.extend(records.filter_map(|record| conversation.position(record)));
     }
     places
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, OpenOptions};
+    use std::io::Write;
+    use std::sync::atomic::AtomicI64;
+
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::catalogue::{Found, list_and_count};
+    use crate::live::board::Step;
+
+    const PROMPT: &str = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s1","timestamp":"2026-11-01T10:00:00Z","format":2,"context":{"cwd":"/w"},"message":{"role":"user","content":"hello"}}"#;
+    const CALL: &str = r#"{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"s1","timestamp":"2026-11-01T10:00:01Z","format":2,"context":{"cwd":"/w"},"message":{"role":"assistant","content":"","toolCalls":[{"id":"c1","name":"bash","arguments":{"command":"sleep 9"}}]}}"#;
+    const RESULT: &str = r#"{"type":"tool_result","uuid":"r1","parentUuid":"a1","sessionId":"s1","timestamp":"2026-11-01T10:20:00Z","format":2,"toolCallId":"c1","result":"slept","content":"slept"}"#;
+
+    #[test]
+    fn a_running_call_ends_when_nothing_is_written_any_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".sage/sessions/s1/messages.jsonl");
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, format!("{PROMPT}\n{CALL}\n")).unwrap();
+        let began: Timestamp = "2026-11-01T10:00:00Z".parse().unwrap();
+        let second = Arc::new(AtomicI64::new(began.as_second() + 300));
+        let clock = second.clone();
+        let site =
+            Arc::new(Site::of_test(folder.path(), move || Timestamp::new(clock.load(Ordering::Relaxed), 0).unwrap()));
+        list_and_count(&site);
+        let shelf = site.catalogue.shelf();
+        let Found::One(entry) = shelf.find("s1") else { panic!("it is not listed") };
+        let feed = Feed::new(entry.source.clone(), "/s/s1".to_owned(), site.clone(), Arc::new(Generations::new()));
+        let html = || String::from_utf8(feed.fragments(&["a1".to_owned()])["a1"].html().to_vec()).unwrap();
+        assert!(feed.look());
+        assert!(html().contains("tool-run"), "{}", html());
+        assert!(!feed.look(), "nothing is new");
+        let running = feed.now().unwrap().unwrap();
+        second.fetch_add(600, Ordering::Relaxed);
+        assert!(feed.look());
+        assert!(!feed.look(), "it is said once");
+        assert!(!html().contains("tool-run"), "{}", html());
+        let ids = |plan: Plan| -> Vec<String> {
+            let id = |step| if let Step::Message { id, .. } = step { id } else { "reset".to_owned() };
+            plan.steps.into_iter().map(id).collect()
+        };
+        assert_eq!(ids(feed.plan(&running, Wants::Page)), ["a1"]);
+        assert_eq!(ids(feed.plan(&running, Wants::Message)), Vec::<String>::new(), "the message is the same");
+        // It was only slow.
+        let ended = feed.now().unwrap().unwrap();
+        let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+        writeln!(file, "{RESULT}").unwrap();
+        assert!(feed.look());
+        assert_eq!(ids(feed.plan(&ended, Wants::Message)), ["a1"]);
+        assert!(html().contains("slept"), "{}", html());
+    }
 }

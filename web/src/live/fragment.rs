@@ -28,6 +28,8 @@ pub(crate) struct Fragment {
     /// A number for what it is made of, and what it says.
     pub(crate) made_of: u64,
     pub(crate) content: Content,
+    /// Whether it was rendered as the end of a session with an agent at work.
+    is_running: bool,
     /// `"html":"…"`, and what stands behind the last message, in the outline and in the trace: `"end":"…","outline":"…","ticks":"…"`.
     html: Bytes,
     /// `"message":{…}`; `None` if it has files, whose addresses depend on who asks.
@@ -83,10 +85,11 @@ impl Fragment {
                 None => &String::new(),
             };
             let mut map = Map::default();
-            map.add(&message, is_running && at + 1 == conversation.len());
+            let is_running = is_running && at + 1 == conversation.len();
+            map.add(&message, is_running);
             let around = [("end", &end), ("outline", outline), ("ticks", &site.masked(&map.links().0))];
             let fragment = Fragment::new(message, &html, around);
-            fragments.push(Arc::new(Fragment { made_of: conversation.made_of(*at), ..fragment }));
+            fragments.push(Arc::new(Fragment { made_of: conversation.made_of(*at), is_running, ..fragment }));
         }
         Ok(fragments)
     }
@@ -100,13 +103,18 @@ impl Fragment {
         let json = message_json(&message);
         let content = Content { message: hash_of(&json), page: hash_of(&(&json, text.as_bytes())) };
         let json = (!has_files).then_some(json);
-        Fragment { message: Arc::new(message), made_of: 0, content, html: text.into(), json }
+        Fragment { message: Arc::new(message), made_of: 0, content, is_running: false, html: text.into(), json }
     }
 
     /// Whether a call of it has no result, so that it depends on what follows how it is shown.
     pub(crate) fn has_open_call(&self) -> bool {
         let mut calls = self.message.parts.iter().filter_map(Part::as_call);
         calls.any(|call| ending(call) == Ending::NoResult)
+    }
+
+    /// Whether a call of it is shown as running.
+    pub(crate) fn has_running_call(&self) -> bool {
+        self.is_running && self.has_open_call()
     }
 
     /// How much memory it takes.
