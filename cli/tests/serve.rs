@@ -135,23 +135,26 @@ fn a_taken_port_is_an_error_only_if_it_was_asked_for() {
     assert_eq!(ran.code, 2, "{}", ran.all());
 }
 
+/// A session in each of two projects.
+fn two_projects() -> TestEnv {
+    let env = TestEnv::new();
+    for (id, project) in [("5a00", "/w/tide"), ("5b00", "/w/ebb")] {
+        let folder = env.home().join(".sage/sessions").join(id);
+        fs::create_dir_all(&folder).unwrap();
+        let prompt = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": id, "format": 2,
+            "timestamp": "2026-11-01T10:00:00Z", "context": {"cwd": project},
+            "message": {"role": "user", "content": format!("Water in {project}, neap{id}")}});
+        fs::write(folder.join("messages.jsonl"), format!("{prompt}\n")).unwrap();
+    }
+    env
+}
+
 #[test]
 fn what_is_hidden_or_of_another_project_is_on_no_page() {
-    let home = || {
-        let env = TestEnv::new();
-        for (id, project) in [("5a00", "/w/tide"), ("5b00", "/w/ebb")] {
-            let folder = env.home().join(".sage/sessions").join(id);
-            fs::create_dir_all(&folder).unwrap();
-            let prompt = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": id, "format": 2,
-                "timestamp": "2026-11-01T10:00:00Z", "context": {"cwd": project},
-                "message": {"role": "user", "content": format!("Water in {project}")}});
-            fs::write(folder.join("messages.jsonl"), format!("{prompt}\n")).unwrap();
-        }
-        env
-    };
-    let hiding = home();
+    let hiding = two_projects();
     hiding.run(&["config", "set", "serve.hide", "/w/ebb"]);
-    for server in [Server::start(hiding, &["serve"]), Server::start(home(), &["serve", "--project", "/w/tide"])] {
+    for server in [Server::start(hiding, &["serve"]), Server::start(two_projects(), &["serve", "--project", "/w/tide"])]
+    {
         for path in ["/", "/search?q=water"] {
             let page = server.page(path);
             assert!(page.contains("Water in /w/tide") && !page.contains("Water in /w/ebb"), "{path}: {page}");
@@ -163,15 +166,7 @@ fn what_is_hidden_or_of_another_project_is_on_no_page() {
 
 #[test]
 fn what_is_excluded_is_on_pages_and_not_in_the_index() {
-    let env = TestEnv::new();
-    for (id, project) in [("5a00", "/w/tide"), ("5b00", "/w/ebb")] {
-        let folder = env.home().join(".sage/sessions").join(id);
-        fs::create_dir_all(&folder).unwrap();
-        let prompt = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": id, "format": 2,
-            "timestamp": "2026-11-01T10:00:00Z", "context": {"cwd": project},
-            "message": {"role": "user", "content": format!("The neap{id} water")}});
-        fs::write(folder.join("messages.jsonl"), format!("{prompt}\n")).unwrap();
-    }
+    let env = two_projects();
     env.run(&["config", "set", "exclude", "/w/ebb"]);
     let cache = env.home().join(".cache/scrollback");
     let server = Server::start(env, &["serve"]);

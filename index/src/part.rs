@@ -84,7 +84,7 @@ pub(crate) fn row_digest(role: i64, names: [Option<&str>; 3], at: Option<i64>, l
     xxh3_64(format!("{role} {names:?} {at:?} {}", labels.bits()).as_bytes())
 }
 
-/// What copies have in common and what is not indexed add to it.
+/// What copies have in common, the length of the text and what is not indexed of it add to it.
 pub(crate) fn rest_digest(repeat: i64, length: u32, rest: Option<&Rest>) -> u64 {
     xxh3_64(format!("{repeat} {length} {rest:?}").as_bytes())
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
 use scrollback::model::{RecordId, SessionId};
 use scrollback::session::{RecordRef, Session};
@@ -56,11 +56,10 @@ impl Archive {
         answer.more_sessions = groups.len().saturating_sub(options.sessions);
         groups.truncate(options.sessions);
         let best = |matches: &[Found]| matches[..options.hits.min(matches.len())].to_vec();
-        let bookmarks: HashMap<usize, Option<Bookmark>> = groups
-            .iter()
-            .flat_map(|(_, matches)| best(matches))
-            .map(|one| (one.session, self.bookmark(&scope[one.session].1)))
-            .collect();
+        let read: HashSet<usize> =
+            groups.iter().flat_map(|(_, matches)| best(matches)).map(|one| one.session).collect();
+        let bookmarks: HashMap<usize, Option<Bookmark>> =
+            read.into_iter().map(|at| (at, self.bookmark(&scope[at].1))).collect();
         let reader = self.reader();
         let shown: Vec<(FoundSession, Vec<ReadError>)> = groups
             .par_iter()

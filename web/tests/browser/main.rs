@@ -405,6 +405,14 @@ fn recorded() -> (Running, Recorder, String) {
     (Running::of(Served::over(folder)), session, id)
 }
 
+/// A page with a session.
+fn opened<'b>(browser: &'b Browser, running: &Running, id: &str) -> Tab<'b> {
+    let mut tab = browser.tab();
+    running.enter(&mut tab);
+    running.go(&mut tab, &format!("/s/{id}"));
+    tab
+}
+
 const SHOWN: &str = "[...document.querySelectorAll('#messages > .msg')].map((one) => [one.id, one.textContent])";
 
 /// Waits until the page has exactly the messages of the session.
@@ -436,9 +444,7 @@ fn a_page_that_is_open_ends_with_exactly_what_a_recorder_writes() {
     const PIECES: usize = 100;
     let Some(browser) = Browser::start() else { return };
     let (running, mut session, id) = recorded();
-    let mut tab = browser.tab();
-    running.enter(&mut tab);
-    running.go(&mut tab, &format!("/s/{id}"));
+    let mut tab = opened(&browser, &running, &id);
     for turn in 0..TURNS {
         let mut answer = session.answer("model-1").unwrap();
         for piece in 0..PIECES {
@@ -468,9 +474,7 @@ fn a_live_page_never_moves_under_its_reader_and_can_be_paused() {
         session.assistant(format!("answer {turn}\n\n{}", "and more words\n\n".repeat(5)).as_str()).unwrap();
         session.user(format!("prompt {turn}").as_str()).unwrap();
     }
-    let mut tab = browser.tab();
-    running.enter(&mut tab);
-    running.go(&mut tab, &format!("/s/{id}"));
+    let tab = opened(&browser, &running, &id);
     tab.eval("scrollTo({ top: 200, behavior: 'instant' })");
     let count = "document.querySelectorAll('#messages > .msg').length";
     let before = tab.eval(count).as_u64().unwrap();
@@ -500,9 +504,7 @@ fn the_outline_of_a_live_page_has_no_prompt_that_stands_before_the_page() {
     let Some(browser) = Browser::start() else { return };
     let (running, mut session, id) = recorded();
     session.assistant("one answer").unwrap();
-    let mut tab = browser.tab();
-    running.enter(&mut tab);
-    running.go(&mut tab, &format!("/s/{id}"));
+    let tab = opened(&browser, &running, &id);
     // As if the page began with the answer.
     tab.eval("document.querySelectorAll('#messages > .msg-user, .outline > li').forEach((one) => one.remove())");
     session.assistant("another answer").unwrap();
@@ -517,9 +519,7 @@ fn the_outline_of_a_live_page_has_no_prompt_that_stands_before_the_page() {
 fn a_live_page_whose_session_has_no_messages_any_more_says_so() {
     let Some(browser) = Browser::start() else { return };
     let (running, session, id) = recorded();
-    let mut tab = browser.tab();
-    running.enter(&mut tab);
-    running.go(&mut tab, &format!("/s/{id}"));
+    let tab = opened(&browser, &running, &id);
     drop(session);
     let folder = running.served.folder.path().join(".local/share/scrollback/sessions").join(&id);
     std::fs::write(folder.join("messages.jsonl"), "").unwrap();
@@ -530,9 +530,7 @@ fn a_live_page_whose_session_has_no_messages_any_more_says_so() {
 fn a_live_page_says_that_its_session_was_deleted() {
     let Some(browser) = Browser::start() else { return };
     let (running, session, id) = recorded();
-    let mut tab = browser.tab();
-    running.enter(&mut tab);
-    running.go(&mut tab, &format!("/s/{id}"));
+    let tab = opened(&browser, &running, &id);
     drop(session);
     std::fs::remove_dir_all(running.served.folder.path().join(".local/share/scrollback/sessions").join(&id)).unwrap();
     tab.wait_for("document.querySelector('.live:not([hidden]) [role=status]')?.textContent === 'Deleted'");
