@@ -388,8 +388,9 @@ impl PossibleWords for Masked<'_> {
 fn read_at(file: &File, offset: u64, length: u32) -> Option<Vec<u8>> {
     let mut file = file;
     file.seek(SeekFrom::Start(offset)).ok()?;
-    let mut bytes = vec![0; length as usize];
-    file.read_exact(&mut bytes).ok().map(|()| bytes)
+    let mut bytes = Vec::with_capacity(length as usize);
+    file.take(length.into()).read_to_end(&mut bytes).ok()?;
+    (bytes.len() == length as usize).then_some(bytes)
 }
 
 /// Whether `\\u` stands for more than control characters, as those of a terminal's colours.

@@ -1,5 +1,6 @@
 //! The index in a file of SQLite: words in FTS5 without their text, everything else in small tables.
 
+mod block;
 mod counts;
 mod newest;
 mod schema;
@@ -11,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
 use rayon::prelude::*;
-use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use scrollback::model::{NamedRequests, SessionId};
 use scrollback::session::READING_VERSION;
@@ -22,9 +22,9 @@ use crate::counts::StoredCounts;
 use crate::error::{Error, Result};
 use crate::index::{Bookmark, CutRecord, Index, Known, Learned, Match, Place, Ranking, SourceId};
 use crate::part::{Rest, rest_digest, row_digest, word_digest};
-use crate::query::{Labels, Query};
+use crate::query::Query;
 use crate::word_set::WordSet;
-use crate::words::fold;
+use block::Block;
 use seal::Seal;
 
 /// How many words that begin alike are looked at to find one that was meant.
@@ -66,7 +66,6 @@ impl SqliteIndex {
         let seal = Seal::open(path);
         let connection = schema::connect(path, !was_changed)?;
         let mut index = SqliteIndex { connection, seal, path: path.to_path_buf(), set_aside: None, was_changed };
-        index.add_functions().map_err(|error| index.error(error))?;
         if !index.has_facts(masking)? {
             index.set_facts(masking)?;
         }
@@ -83,7 +82,6 @@ impl SqliteIndex {
         let Some(connection) = schema::connect_known(path)? else { return Ok(None) };
         let (path, set_aside) = (path.to_path_buf(), None);
         let mut index = SqliteIndex { connection, seal, path, set_aside, was_changed: false };
-        index.add_functions().map_err(|error| index.error(error))?;
         if !index.has_facts(masking)? {
             return Ok(None);
         }
@@ -109,19 +107,6 @@ impl SqliteIndex {
     /// Whether an error means that the index itself is damaged.
     pub fn is_damaged(error: &Error) -> bool {
         schema::is_unusable(error)
-    }
-
-    /// Filters compare as the scan does.
-    fn add_functions(&self) -> rusqlite::Result<()> {
-        let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
-        let add = |name: &str, compare: fn(&str, &str) -> bool| {
-            self.connection.create_scalar_function(name, 2, flags, move |arguments| {
-                Ok(compare(arguments.get_raw(0).as_str()?, arguments.get_raw(1).as_str()?))
-            })
-        };
-        add("has_piece", |name, piece| fold(name).contains(piece))?;
-        add("has_beginning", |name, beginning| fold(name).starts_with(beginning))?;
-        add("is_folded", |name, folded| fold(name) == folded)
     }
 
     /// Whether everything was learned under these rules.
@@ -187,7 +172,7 @@ impl SqliteIndex {
         let asked: HashSet<i64> = sources.iter().map(|source| source.0).collect();
         let mut statement = self
             .connection
-            .prepare_cached("select source, record, bytes, offset, length, words from rests order by part")?;
+            .prepare_cached("select source, record, offset, length, words from rests order by part")?;
         let mut rows = statement.query([])?;
         let mut records = Vec::new();
         while let Some(row) = rows.next()? {
@@ -195,20 +180,15 @@ impl SqliteIndex {
             if !asked.contains(&source) {
                 continue;
             }
-            let Rest { span, words, .. } = rest(row, 2)?;
-            if query.could_match(&words) {
-                records.push(CutRecord { source: SourceId(source), record: row.get(1)?, span });
+            // A damaged set may have any word.
+            let words = without_sum(row.get_ref(4)?.as_blob()?);
+            if words.is_none_or(|words| query.could_match(&WordSet::from_bytes(words))) {
+                records.push(CutRecord { source: SourceId(source), record: row.get(1)?, span: span(row, 2)? });
             }
         }
         // Several outputs of one record are read at once.
         records.dedup();
         Ok(records)
-    }
-
-    fn has_word(&self, word: &str) -> rusqlite::Result<bool> {
-        // The vocabulary still has words of what was forgotten.
-        let sql = "select 1 from words where words match ?1 limit 1";
-        self.connection.prepare_cached(sql)?.exists([statement::quoted(word)])
     }
 
     fn read_digests(&self) -> rusqlite::Result<HashMap<(SourceId, u32, u32), u64>> {
@@ -224,34 +204,35 @@ impl SqliteIndex {
             let sum = words.entry(row.get(1)?).or_default();
             *sum = sum.wrapping_add(digest);
         }
-        let sql = "select p.id, p.source, p.record, p.part, p.role, t.name, f.name, m.name, p.at, p.labels, p.repeat, p.length,
-            r.bytes, r.offset, r.length, r.words from parts p
-            left join names t on t.id = p.tool left join names f on f.id = p.files left join names m on m.id = p.model
-            left join rests r on r.part = p.id and p.is_cut";
-        let mut parts = self.connection.prepare(sql)?;
-        let mut rows = parts.query([])?;
+        let names = self.read_names()?;
+        let mut rests = self.connection.prepare("select part, bytes, offset, length, words from rests")?;
+        let rests = rests.query_map([], |row| Ok((row.get::<_, i64>(0)?, rest(row, 1)?)))?;
+        let mut rests = rests.collect::<rusqlite::Result<HashMap<i64, Rest>>>()?;
+        let mut parts = self.connection.prepare("select first, source, rows from parts")?;
+        let mut blocks = parts.query([])?;
         let mut digests = HashMap::new();
-        while let Some(row) = rows.next()? {
-            let name = |at: usize| row.get_ref(at)?.as_str_or_null().map_err(rusqlite::Error::from);
-            let names = [name(5)?, name(6)?, name(7)?];
-            let own = row_digest(row.get(4)?, names, row.get(8)?, Labels::from_bits(row.get(9)?));
-            let rest = row.get::<_, Option<i64>>(12)?.map(|_| rest(row, 12)).transpose()?;
-            let own = own.wrapping_add(rest_digest(row.get(10)?, row.get(11)?, rest.as_ref()));
-            let digest = own.wrapping_add(words.remove(&row.get::<_, i64>(0)?).unwrap_or_default());
-            digests.insert((SourceId(row.get(1)?), row.get(2)?, row.get(3)?), digest);
+        while let Some(row) = blocks.next()? {
+            let (first, source) = (row.get::<_, i64>(0)?, SourceId(row.get(1)?));
+            let block = Block::of_bytes(row.get_ref(2)?.as_blob()?).ok_or_else(newest::damaged)?;
+            for (number, row) in (first..).zip(block.rows()).filter(|(_, row)| !row.is_gone) {
+                let names = [row.tool, row.files, row.model].map(|id| names.get(&id).map(String::as_str));
+                let own = row_digest(i64::from(row.role), names, row.at, row.labels);
+                let rest = if row.is_cut { rests.remove(&number) } else { None };
+                let own = own.wrapping_add(rest_digest(row.repeat as i64, row.length, rest.as_ref()));
+                let digest = own.wrapping_add(words.remove(&number).unwrap_or_default());
+                digests.insert((source, row.record, row.part), digest);
+            }
         }
-        // Words of no part.
-        for (row, digest) in words {
-            digests.insert((SourceId(-row), 0, 0), digest);
+        // Words and texts of no part.
+        for (row, digest) in words.into_iter().chain(rests.into_keys().map(|row| (row, 0))) {
+            digests.insert((SourceId(-row - 1), 0, 0), digest);
         }
         Ok(digests)
     }
 
-    /// Whether these are all sessions that have text: then none needs to be excluded.
-    fn is_every_source(&self, sources: &[SourceId]) -> rusqlite::Result<bool> {
-        let mut statement = self.connection.prepare_cached("select count(*) from sources where depth >= ?1")?;
-        let count: i64 = statement.query_row([Depth::Text as i64], |row| row.get(0))?;
-        Ok(usize::try_from(count).is_ok_and(|count| count == sources.len()))
+    fn read_names(&self) -> rusqlite::Result<HashMap<u32, String>> {
+        let mut statement = self.connection.prepare("select id, name from names")?;
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
     }
 }
 
@@ -262,13 +243,18 @@ fn facts(masking: u64) -> [(&'static str, i64); 2] {
 
 /// What is not indexed of a text, from four columns.
 fn rest(row: &Row<'_>, first: usize) -> rusqlite::Result<Rest> {
-    let span = row.get::<_, Option<i64>>(first + 1)?.zip(row.get::<_, Option<u32>>(first + 2)?);
     let words = without_sum(row.get_ref(first + 3)?.as_blob()?);
     Ok(Rest {
         bytes: row.get::<_, i64>(first)? as u64,
-        span: span.map(|(offset, length)| (offset as u64, length)),
+        span: span(row, first + 1)?,
         words: words.map_or_else(WordSet::of_anything, |words| WordSet::from_bytes(words.to_vec())),
     })
+}
+
+/// Where a record is, from two columns.
+fn span(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<(u64, u32)>> {
+    let span = row.get::<_, Option<i64>>(first)?.zip(row.get::<_, Option<u32>>(first + 1)?);
+    Ok(span.map(|(offset, length)| (offset as u64, length)))
 }
 
 /// Numbers of sessions, for `json_each`.
@@ -367,7 +353,7 @@ impl Index for SqliteIndex {
     }
 
     fn has_word(&self, word: &str) -> Result<bool> {
-        SqliteIndex::has_word(self, word).map_err(|error| self.error(error))
+        statement::has_word(&self.connection, word).map_err(|error| self.error(error))
     }
 
     fn digests(&self) -> Result<HashMap<(SourceId, u32, u32), u64>> {
@@ -377,7 +363,7 @@ impl Index for SqliteIndex {
     fn clear(&mut self) -> Result<()> {
         let path = self.path.clone();
         let transaction = self.begin()?;
-        let clear = "delete from parts; delete from times; delete from sources; delete from names; delete from bookmarks; insert into words(words) values ('delete-all');";
+        let clear = "delete from parts; delete from times; delete from rests; delete from sources; delete from names; delete from bookmarks; insert into words(words) values ('delete-all');";
         let cleared = transaction.execute_batch(clear).and_then(|()| transaction.commit());
         cleared.map_err(|source| Error::Database { path, source })
     }

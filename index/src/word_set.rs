@@ -20,7 +20,7 @@ pub(crate) trait PossibleWords {
 
 /// A set of words that knows for certain only what is not in it (a Bloom filter).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WordSet(Vec<u8>);
+pub struct WordSet<B = Vec<u8>>(B);
 
 impl WordSet {
     /// The words of a text.
@@ -42,23 +42,25 @@ impl WordSet {
     pub(crate) fn of_anything() -> WordSet {
         WordSet(vec![u8::MAX])
     }
+}
 
+impl<B: AsRef<[u8]>> WordSet<B> {
     /// A set as it was stored.
-    pub(crate) fn from_bytes(bytes: Vec<u8>) -> WordSet {
+    pub(crate) fn from_bytes(bytes: B) -> WordSet<B> {
         WordSet(bytes)
     }
 
     /// What is stored of it.
     pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.0
+        self.0.as_ref()
     }
 }
 
-impl PossibleWords for WordSet {
+impl<B: AsRef<[u8]>> PossibleWords for WordSet<B> {
     fn may_have(&self, word: &str) -> bool {
+        let set = self.as_bytes();
         // A set of no words has no bits.
-        !self.0.is_empty()
-            && bits(xxh3_64(word.as_bytes()), self.0.len()).all(|bit| self.0[bit / 8] & (1 << (bit % 8)) != 0)
+        !set.is_empty() && bits(xxh3_64(word.as_bytes()), set.len()).all(|bit| set[bit / 8] & (1 << (bit % 8)) != 0)
     }
 
     fn may_have_beginning(&self, _: &str) -> bool {

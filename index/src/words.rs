@@ -5,6 +5,7 @@
 //! Each Han, Kana and Hangul character is a word of its own, because such text has no spaces.
 //! The same text in NFC and in NFD has the same words.
 
+use std::cell::OnceCell;
 use std::ops::Range;
 
 use memchr::memmem;
@@ -94,41 +95,50 @@ pub(crate) fn fold(text: &str) -> String {
 pub(crate) struct Searchable {
     /// With ASCII in lower case.
     lowered: Vec<u8>,
-    /// The pieces that folding changes otherwise, folded.
-    folded: String,
+    /// The pieces that folding changes otherwise, folded when a word is not found without them.
+    folded: OnceCell<String>,
 }
 
 impl Searchable {
     pub(crate) fn new(mut bytes: Vec<u8>) -> Searchable {
-        let folded = match bytes.is_ascii() {
-            true => String::new(),
-            // Checked at once, and piece by piece only if some of it is no text: that is many times slower.
-            false => match simdutf8::basic::from_utf8(&bytes) {
-                Ok(text) => folded_pieces(text),
-                Err(_) => folded_pieces(&String::from_utf8_lossy(&bytes)),
-            },
-        };
         bytes.make_ascii_lowercase();
-        Searchable { lowered: bytes, folded }
+        Searchable { lowered: bytes, folded: OnceCell::new() }
     }
 
     /// Whether a folded word could be in the text: no is certain.
     pub(crate) fn may_have(&self, word: &str) -> bool {
         let has = |word: &str| {
             memmem::find(&self.lowered, word.as_bytes()).is_some()
-                || memmem::find(self.folded.as_bytes(), word.as_bytes()).is_some()
+                || memmem::find(self.folded().as_bytes(), word.as_bytes()).is_some()
         };
         // Vowel signs that folding joins are apart in a word.
         has(word) || (!word.is_ascii() && has(&fold(word)))
     }
+
+    fn folded(&self) -> &str {
+        self.folded.get_or_init(|| match self.lowered.is_ascii() {
+            true => String::new(),
+            // Checked at once, and piece by piece only if some of it is no text: that is many times slower.
+            false => match simdutf8::basic::from_utf8(&self.lowered) {
+                Ok(text) => folded_pieces(text),
+                Err(_) => folded_pieces(&String::from_utf8_lossy(&self.lowered)),
+            },
+        })
+    }
 }
 
-/// The first byte from `at` on that is no ASCII. Whole blocks are passed over first: most of a text is.
+/// The first byte from `at` on that is no ASCII. Eight are looked at together: most of a text is ASCII, up to the next arrow or quote.
 fn beyond_ascii(bytes: &[u8], at: usize) -> Option<usize> {
-    const BLOCK_BYTES: usize = 64;
-    let plain = bytes[at..].chunks(BLOCK_BYTES).take_while(|block| block.is_ascii()).count() * BLOCK_BYTES;
-    let from = bytes.len().min(at + plain);
-    bytes[from..].iter().position(|byte| !byte.is_ascii()).map(|next| from + next)
+    const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
+    let (words, rest) = bytes[at..].as_chunks();
+    for (nth, word) in words.iter().enumerate() {
+        let high = u64::from_le_bytes(*word) & HIGH_BITS;
+        if high != 0 {
+            return Some(at + 8 * nth + high.trailing_zeros() as usize / 8);
+        }
+    }
+    let rest_begins = bytes.len() - rest.len();
+    rest.iter().position(|byte| !byte.is_ascii()).map(|next| rest_begins + next)
 }
 
 /// The runs of letters in which folding changes more than the case of ASCII, folded. Of most texts that is little.

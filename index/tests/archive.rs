@@ -482,6 +482,10 @@ fn a_word_that_is_in_no_session_has_a_suggestion_that_is_in_one() {
     for mut archive in [machine.without_index(), machine.indexed(Depth::Text)] {
         let suggested = |archive: &mut Archive, query: &str| search(archive, query).suggestion.map(|(_, near)| near);
         assert_eq!(suggested(&mut archive, "lighthuose").as_deref(), Some("lighthouse"));
+        // What is wrong is the second letter: it is in the wrong place, too many, missing, or another one.
+        for word in ["qoukkas", "qxuokkas", "qokkas", "qaokkas"] {
+            assert_eq!(suggested(&mut archive, word).as_deref(), Some("quokkas"), "{word}");
+        }
         assert_eq!(suggested(&mut archive, "ferry quokka").as_deref(), Some("quokkas"));
         assert_eq!(suggested(&mut archive, "qqqqq"), None);
         // It is beyond what is indexed of an output.
@@ -696,6 +700,23 @@ fn a_bit_that_flips_in_what_is_stored_of_a_session_is_noticed() {
         }
         archive.clear();
     }
+}
+
+/// A block of rows is needed by every question: the index has answered nothing, and is made anew.
+#[test]
+fn a_bit_that_flips_in_a_block_of_rows_hides_nothing() {
+    let machine = Machine::new();
+    machine.write("aaaaaaaa-0000-4000-8000-000000000001", &tides());
+    drop(machine.indexed(Depth::Text));
+    let mut archive = machine.indexed(Depth::Text);
+    let connection = rusqlite::Connection::open(machine.index_path()).unwrap();
+    let mut rows: Vec<u8> = connection.query_row("select rows from parts", [], |row| row.get(0)).unwrap();
+    let middle = rows.len() / 2;
+    rows[middle] ^= 1;
+    connection.execute("update parts set rows = ?1", [rows]).unwrap();
+    drop(connection);
+    assert_eq!(hits(&search(&mut archive, "water").sessions), ["u1"]);
+    assert!(!archive.take_problems().is_empty() && !archive.has_index());
 }
 
 /// What a link leads to is somebody's: nothing is made, cut or changed there.

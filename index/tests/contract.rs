@@ -149,6 +149,9 @@ fn words_phrases_prefixes_and_filters_find_parts(open: &Open<'_>) {
         ("tool:bash", &[2]),
         ("file:tide.rs", &[2]),
         ("-role:tool -water", &[]),
+        ("up OR role:tool", &[2, 1]),
+        ("-(water role:user)", &[2]),
+        ("-tide", &[7, 1, 0]),
         ("water since:1970-01-01T00:00:00.000001Z", &[7, 1]),
     ] {
         assert_eq!(found(&*index, query, &[a, b]), expected, "{query}");

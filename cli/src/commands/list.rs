@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use jiff::Timestamp;
+use rayon::prelude::*;
 use scrollback::model::Usage;
 use scrollback::session::{Source, State};
 use scrollback::view::SessionRow;
@@ -294,7 +295,8 @@ fn table(rows: &[SessionRow], ids: &ShortIds<'_>, ctx: &Ctx) -> String {
     ];
     let now = ctx.now;
     let mut table = Table::new(columns);
-    rows.iter().for_each(|row| table.push(cells(row, ids.short_session(row.id.as_str()), now)));
+    let cells = rows.par_iter().map(|row| cells(row, ids.short_session(row.id.as_str()), now));
+    cells.collect::<Vec<_>>().into_iter().for_each(|row| table.push(row));
     table.render(ctx.look.width, ctx.paint())
 }
 

@@ -7,17 +7,21 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The display columns of one line.
 pub(crate) fn of(text: &str) -> usize {
+    if text.is_ascii() {
+        return text.len();
+    }
     let (plain, rest) = text.split_at(plain_start(text));
     plain.len() + atoms(rest).map(|(_, columns)| columns).sum::<usize>()
 }
 
 /// The text in exactly `columns` columns: cut with `…` or padded with spaces.
 pub(crate) fn fit(text: &str, columns: usize) -> String {
-    if text.is_ascii() && text.len() <= columns {
-        let mut fitted = String::with_capacity(columns);
-        fitted.push_str(text);
-        fitted.extend(std::iter::repeat_n(' ', columns - text.len()));
-        return fitted;
+    if text.is_ascii() {
+        return match columns.checked_sub(text.len()) {
+            Some(free) => [text, &" ".repeat(free)].concat(),
+            None if columns == 0 => String::new(),
+            None => [&text[..columns - 1], "…"].concat(),
+        };
     }
     let mut kept = plain_start(text).min(columns.saturating_sub(1));
     let mut kept_columns = kept;

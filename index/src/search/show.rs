@@ -97,34 +97,36 @@ impl Archive {
 
 /// The session under which matches of each one are shown: those of kept copies under the session that is there.
 pub(super) fn generations(scope: &[(Box<SessionRow>, Source)]) -> impl Fn(usize) -> usize {
-    let there = scope.iter().enumerate().filter(|(_, (row, _))| !row.kept);
+    let kept: HashSet<&str> = scope.iter().filter(|(row, _)| row.kept).map(|(row, _)| row.id.as_str()).collect();
+    let there = scope.iter().enumerate().filter(|(_, (row, _))| !row.kept && kept.contains(row.id.as_str()));
     let there: HashMap<(&str, &str), usize> =
         there.rev().map(|(at, (row, _))| ((row.dialect.as_str(), row.id.as_str()), at)).collect();
     move |at| {
         let row = &scope[at].0;
-        let shown_under = there.get(&(row.dialect.as_str(), row.id.as_str())).filter(|_| row.kept);
-        shown_under.copied().unwrap_or(at)
+        if !row.kept {
+            return at;
+        }
+        there.get(&(row.dialect.as_str(), row.id.as_str())).copied().unwrap_or(at)
     }
 }
 
 /// Joins copies of a part in several sessions: the session that began first has it, the others are listed. What a session still has is
 /// its own, and not that of its kept copies.
-fn joined(found: Vec<Found>, scope: &[(Box<SessionRow>, Source)]) -> (Vec<Found>, HashMap<u64, Vec<SessionId>>) {
+fn joined(mut found: Vec<Found>, scope: &[(Box<SessionRow>, Source)]) -> (Vec<Found>, HashMap<u64, Vec<SessionId>>) {
     let session_of = generations(scope);
     let age = |one: &Found| {
         let (row, shown_under) = (&scope[one.session].0, &scope[session_of(one.session)].0);
         (shown_under.started, row.id.0.clone(), row.kept, row.path.clone())
     };
-    let mut by_repeat: HashMap<u64, Vec<Found>> = HashMap::new();
-    for one in found {
-        by_repeat.entry(one.repeat).or_default().push(one);
-    }
-    let (mut kept, mut repeats) = (Vec::new(), HashMap::new());
-    for (repeat, mut copies) in by_repeat {
-        copies.sort_by_cached_key(age);
+    found.sort_by_key(|one| one.repeat);
+    let (mut kept, mut repeats) = (Vec::with_capacity(found.len()), HashMap::new());
+    for copies in found.chunk_by_mut(|one, other| one.repeat == other.repeat) {
+        if copies.len() > 1 {
+            copies.sort_by_cached_key(age);
+        }
         // Copies in one session are matches of their own.
         let first = copies[0].session;
-        let (own, others): (Vec<Found>, Vec<Found>) = copies.into_iter().partition(|one| one.session == first);
+        let (own, others): (Vec<Found>, Vec<Found>) = copies.iter().partition(|one| one.session == first);
         kept.extend(own);
         // An older generation of a session has its id.
         let own_id = &scope[first].0.id;
@@ -132,7 +134,7 @@ fn joined(found: Vec<Found>, scope: &[(Box<SessionRow>, Source)]) -> (Vec<Found>
         let mut ids: Vec<SessionId> = ids.cloned().collect();
         ids.dedup();
         if !ids.is_empty() {
-            repeats.insert(repeat, ids);
+            repeats.insert(others[0].repeat, ids);
         }
     }
     (kept, repeats)

@@ -1,5 +1,7 @@
 //! Finds a word that was probably meant: one of the question is in none of the sessions that were asked, and a similar one is.
 
+use std::collections::BTreeSet;
+
 use hashbrown::HashMap;
 use rayon::prelude::*;
 use scrollback::Source;
@@ -52,21 +54,21 @@ impl Archive {
         let words: Vec<String> =
             query.terms().filter(|term| !term.is_prefix).flat_map(|term| term.words.clone()).collect();
         for word in words {
+            if self.is_indexed(&word, &scope)? {
+                continue;
+            }
+            let Some(near) = self.near(&word, &scope)? else { continue };
             // Who asked for nothing but this word has the answer already.
-            let is_nowhere = query.is_word(&word) || !self.may_be_in(&word, &scope)?;
-            if is_nowhere && let Some(near) = self.near(&word, &scope)? {
+            if query.is_word(&word) || !self.is_in_unindexed(&word, &scope)? {
                 return Some((word, near));
             }
         }
         None
     }
 
-    /// Whether a word is, or could be, in one of these sessions. `None` if the index fails.
-    fn may_be_in(&mut self, word: &str, scope: &Scope<'_>) -> Option<bool> {
+    /// Whether a word is, or could be, in what is not indexed of these sessions. `None` if the index fails.
+    fn is_in_unindexed(&mut self, word: &str, scope: &Scope<'_>) -> Option<bool> {
         let query = Query::of_word(word);
-        if self.is_indexed(word, scope)? {
-            return Some(true);
-        }
         let records = if scope.ids.is_empty() { HashMap::new() } else { self.cut_records(&query, &scope.indexed)? };
         let look = Look::new(&query, self.places.mask.as_deref());
         let is_in_cut = scope.indexed.par_iter().any(|(asked, known)| {
@@ -88,10 +90,17 @@ impl Archive {
         let Some(first) = word.chars().next() else { return Some(None) };
         let read = self.words_near(word, first, &scope.unread);
         let mut vocabulary: Vec<&str> = read.iter().map(String::as_str).collect();
-        let indexed = match scope.ids.is_empty() {
-            true => Vec::new(),
-            false => self.ask(|index| index.words_like(&first.to_string()))?,
-        };
+        let mut indexed = Vec::new();
+        if !scope.ids.is_empty() {
+            for beginning in beginnings(word) {
+                indexed.extend(self.ask(|index| index.words_like(&beginning))?);
+            }
+            for respelled in other_second_letters(word) {
+                if self.ask(|index| index.has_word(&respelled))? {
+                    indexed.push(respelled);
+                }
+            }
+        }
         vocabulary.extend(indexed.iter().map(String::as_str));
         for near in similar(word, vocabulary.into_iter()).into_iter().take(TRIED) {
             if read.iter().any(|read| read == near) || self.is_indexed(near, scope)? {
@@ -127,4 +136,20 @@ impl Archive {
         near.sort_by(|(word, count), (other, more)| more.cmp(count).then_with(|| word.cmp(other)));
         near.into_iter().map(|(word, _)| word).collect()
     }
+}
+
+/// How nearly all words begin that could be meant: with the same two letters, or without the second one. To look at all words with the
+/// same first letter takes as long as everything else.
+fn beginnings(word: &str) -> BTreeSet<String> {
+    let letters: Vec<char> = word.chars().take(3).collect();
+    let beginning = |second: &char| [letters[0], *second].iter().collect();
+    letters.iter().skip(1).map(beginning).collect()
+}
+
+/// The word with a letter more, or another one, in the second place.
+fn other_second_letters(word: &str) -> impl Iterator<Item = String> {
+    let mut letters = word.char_indices().map(|(at, _)| at).skip(1);
+    let (second, third) = (letters.next().unwrap_or(word.len()), letters.next().unwrap_or(word.len()));
+    let with = move |letter: char| [second, third].map(|rest| format!("{}{letter}{}", &word[..second], &word[rest..]));
+    ('a'..='z').chain('0'..='9').flat_map(with)
 }

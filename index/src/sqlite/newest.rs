@@ -5,28 +5,25 @@
 //! give a first answer; then come the blocks that may have something newer than the oldest of it, those with the newest rows first, until
 //! there is none. What was forgotten may leave the time of a block too new: then it is looked at in vain.
 
-use hashbrown::HashMap;
-use rusqlite::types::Value;
-use rusqlite::{Row, Transaction, params, params_from_iter};
+use std::ops::{ControlFlow, Range};
 
-use super::{SqliteIndex, json, statement};
+use hashbrown::HashSet;
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Row, params};
+
+use super::SqliteIndex;
+use super::block::{BLOCK_ROWS, Block};
+use super::statement::{self, Statement};
 use crate::index::{Match, Ranking, SourceId};
-use crate::part::Part;
-use crate::query::{Labels, Query};
-
-/// A block has this many rows: `row >> BLOCK_BITS` is its number. Fewer take more room, more have older rows beside the newest one.
-const BLOCK_BITS: i64 = 7;
+use crate::query::Query;
 
 /// Stands for the time of a part that has none: it is older than all others.
-const NEVER: i64 = i64::MIN;
+pub(super) const NEVER: i64 = i64::MIN;
 
-/// A question as SQL, without an order.
-struct Selection {
-    /// Its columns, tables and conditions.
-    sql: String,
-    /// The number of a row.
-    row: &'static str,
-    values: Vec<Value>,
+/// What is asked, of which sessions.
+struct Selection<'s> {
+    statement: Statement,
+    sources: HashSet<&'s SourceId>,
+    by: Ranking,
 }
 
 impl SqliteIndex {
@@ -38,114 +35,179 @@ impl SqliteIndex {
         limit: usize,
         by: Ranking,
     ) -> rusqlite::Result<Vec<Match>> {
-        let selection = self.selection(query, sources, by)?;
+        let statement = statement::of(query, &self.connection)?;
+        let selection = Selection { statement, sources: sources.iter().collect(), by };
         let (mut found, first) = self.last_stored(&selection, limit.saturating_add(1))?;
         if found.len() <= limit {
             return Ok(found);
         }
         let mut oldest = cut(&mut found, limit);
+        let firsts = self.first_rows()?;
         let mut others = self.blocks_before(first)?;
-        let last: i64 = self.connection.query_row("select coalesce(max(id), 0) from parts", [], |row| row.get(0))?;
         // If matches are everywhere alike, as many are in as many blocks.
-        let mut step = usize::try_from((last - first) >> BLOCK_BITS).unwrap_or(0) + 1;
+        let mut step = firsts.len().saturating_sub(others.len()).max(1);
         loop {
             let newer = others.partition_point(|(_, newest)| *newest >= oldest);
             if newer == 0 {
                 return Ok(found);
             }
-            let blocks: Vec<i64> = others.drain(..newer.min(step)).map(|(block, _)| block).collect();
-            found.extend(self.in_blocks(&selection, &blocks, first, oldest)?);
+            let blocks: HashSet<i64> = others.drain(..newer.min(step)).map(|(block, _)| block).collect();
+            let from = blocks.iter().min().copied().unwrap_or(first);
+            let is_wanted = |row: i64| {
+                let block = firsts.partition_point(|first| *first <= row).checked_sub(1);
+                block.is_some_and(|at| blocks.contains(&firsts[at]))
+            };
+            self.each_match(&selection, from..first, &is_wanted, |_, one| {
+                found.extend(Some(one).filter(|one| time(one) >= oldest));
+                ControlFlow::Continue(())
+            })?;
             oldest = cut(&mut found, limit);
             step = step.saturating_mul(2);
         }
     }
 
-    fn selection(&self, query: &Query, sources: &[SourceId], by: Ranking) -> rusqlite::Result<Selection> {
-        let is_word = |word: &str| self.has_word(word).unwrap_or(false);
-        let statement::Statement { words, condition, mut values } = statement::of(query, &is_word);
-        let mut conditions = Vec::from_iter(condition);
-        if !self.is_every_source(sources)? {
-            values.push(json(sources).into());
-            conditions.push(format!("p.source in (select value from json_each(?{}))", values.len()));
-        }
-        let (row, tables, weight) = match words {
-            Some(words) => {
-                values.push(words.into());
-                conditions.push(format!("words match ?{}", values.len()));
-                ("words.rowid", "words join parts p on p.id = words.rowid", "words.rank")
-            }
-            None => ("p.id", "parts p", "0.0"),
-        };
-        let rank = match by {
-            Ranking::Words => weight,
-            Ranking::Length => "cast(p.length as real)",
-            Ranking::Time => "0.0",
-        };
-        conditions.push("true".to_owned());
-        let columns = "p.source, p.record, p.part, p.repeat, p.at, p.labels, p.is_cut";
-        let sql = format!("select {columns}, {rank}, {row} from {tables} where {}", conditions.join(" and "));
-        Ok(Selection { sql, row, values })
-    }
-
     /// The matches that were stored last, and the first row that was looked at.
-    fn last_stored(&self, selection: &Selection, limit: usize) -> rusqlite::Result<(Vec<Match>, i64)> {
-        let Selection { sql, row, values } = selection;
-        let mut statement = self.connection.prepare(&format!("{sql} order by {row} desc limit {limit}"))?;
-        let mut rows = statement.query(params_from_iter(values))?;
+    fn last_stored(&self, selection: &Selection<'_>, limit: usize) -> rusqlite::Result<(Vec<Match>, i64)> {
         let (mut found, mut first) = (Vec::new(), 0);
-        while let Some(row) = rows.next()? {
-            found.push(matching(row)?);
-            first = row.get(8)?;
-        }
+        self.each_match(selection, 0..i64::MAX, &|_| true, |row, one| {
+            found.push(one);
+            first = row;
+            if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
         Ok((found, first))
     }
 
-    /// The blocks with rows before this one and their newest times, the newest first.
-    fn blocks_before(&self, first: i64) -> rusqlite::Result<Vec<(i64, i64)>> {
-        let sql = "select block, newest from times where block <= ?1 order by newest desc, block desc";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let blocks = statement.query_map([first >> BLOCK_BITS], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        blocks.collect()
+    /// The first row of each block.
+    fn first_rows(&self) -> rusqlite::Result<Vec<i64>> {
+        let mut statement = self.connection.prepare_cached("select first from times order by first")?;
+        statement.query_map([], |row| row.get(0))?.collect()
     }
 
-    /// The matches in some blocks that are before this row and not older than this time.
-    fn in_blocks(
+    /// The blocks with rows before this one: their first rows and their newest times, the newest first.
+    fn blocks_before(&self, row: i64) -> rusqlite::Result<Vec<(i64, i64)>> {
+        let sql = "select first, newest from times where first < ?1 order by newest desc, first desc";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        statement.query_map([row], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+    }
+
+    /// Visits the matches in these rows, the last one first, with the numbers of their rows.
+    fn each_match(
         &self,
-        selection: &Selection,
-        blocks: &[i64],
-        before: i64,
-        oldest: i64,
-    ) -> rusqlite::Result<Vec<Match>> {
-        let Selection { sql, row, values } = selection;
-        let from = blocks.iter().min().map_or(0, |block| block << BLOCK_BITS);
-        let to = blocks.iter().max().map_or(0, |block| (block + 1) << BLOCK_BITS).min(before);
-        let number = values.len();
+        selection: &Selection<'_>,
+        rows: Range<i64>,
+        is_wanted: &dyn Fn(i64) -> bool,
+        mut visit: impl FnMut(i64, Match) -> ControlFlow<()>,
+    ) -> rusqlite::Result<()> {
+        let Selection { statement, by, .. } = selection;
+        let mut blocks = Blocks::new(&self.connection)?;
+        let mut look = |number: i64, rank: f64, blocks: &mut Blocks<'_>| -> rusqlite::Result<ControlFlow<()>> {
+            let found = blocks.matching(selection, number)?;
+            Ok(found
+                .map_or(ControlFlow::Continue(()), |found| visit(number, Match { rank: found.rank + rank, ..found })))
+        };
+        let Some(words) = &statement.words else {
+            let sql = "select first from times where first > ?1 and first < ?2 order by first desc";
+            let mut all = self.connection.prepare_cached(sql)?;
+            let range = params![rows.start - BLOCK_ROWS as i64, rows.end];
+            for first in all.query_map(range, |row| row.get::<_, i64>(0))? {
+                let first = first?;
+                let count = if is_wanted(first) { blocks.load(first)?.rows.count() } else { 0 };
+                for number in (first..first + count as i64).rev().filter(|number| rows.contains(number)) {
+                    if look(number, 0.0, &mut blocks)?.is_break() {
+                        return Ok(());
+                    }
+                }
+            }
+            return Ok(());
+        };
+        let rank = if *by == Ranking::Words { "rank" } else { "0.0" };
         let sql = format!(
-            "{sql} and {row} >= ?{} and {row} < ?{} and {row} >> {BLOCK_BITS} in (select value from json_each(?{})) \
-             and coalesce(p.at, {NEVER}) >= ?{}",
-            number + 1,
-            number + 2,
-            number + 3,
-            number + 4,
+            "select rowid, {rank} from words where words match ?1 and rowid >= ?2 and rowid < ?3 order by rowid desc"
         );
-        let own = [from.into(), to.into(), serde_json::json!(blocks).to_string().into(), oldest.into()];
-        let mut statement = self.connection.prepare(&sql)?;
-        let rows = statement.query_map(params_from_iter(values.iter().cloned().chain(own)), matching)?;
-        rows.collect()
+        let mut having = self.connection.prepare_cached(&sql)?;
+        let mut having = having.query(params![words, rows.start, rows.end])?;
+        while let Some(row) = having.next()? {
+            let number: i64 = row.get(0)?;
+            if is_wanted(number) && look(number, row.get(1)?, &mut blocks)?.is_break() {
+                return Ok(());
+            }
+        }
+        Ok(())
     }
 }
 
-fn matching(row: &Row<'_>) -> rusqlite::Result<Match> {
-    Ok(Match {
-        source: SourceId(row.get(0)?),
-        record: row.get(1)?,
-        part: row.get(2)?,
-        repeat: row.get::<_, i64>(3)? as u64,
-        at: row.get(4)?,
-        labels: Labels::from_bits(row.get(5)?),
-        is_cut: row.get(6)?,
-        rank: row.get(7)?,
-    })
+/// Reads blocks one after the other.
+struct Blocks<'c> {
+    read: CachedStatement<'c>,
+    current: Option<ReadBlock>,
+}
+
+struct ReadBlock {
+    first: i64,
+    source: SourceId,
+    rows: Block,
+}
+
+impl ReadBlock {
+    fn position(&self, row: i64) -> Option<usize> {
+        usize::try_from(row - self.first).ok().filter(|position| *position < self.rows.count())
+    }
+}
+
+impl Blocks<'_> {
+    fn new(connection: &Connection) -> rusqlite::Result<Blocks<'_>> {
+        let sql = "select first, source, rows from parts where first <= ?1 order by first desc limit 1";
+        Ok(Blocks { read: connection.prepare_cached(sql)?, current: None })
+    }
+
+    /// Reads the block with this row, unless it is the one that was read last.
+    fn load(&mut self, row: i64) -> rusqlite::Result<&ReadBlock> {
+        let current = match self.current.take() {
+            Some(current) if current.position(row).is_some() => current,
+            _ => {
+                let read = |row: &Row<'_>| {
+                    let rows = Block::of_bytes(row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
+                    Ok(ReadBlock { first: row.get(0)?, source: SourceId(row.get(1)?), rows })
+                };
+                let block = self.read.query_row([row], read).optional()?;
+                block.filter(|block| block.position(row).is_some()).ok_or_else(damaged)?
+            }
+        };
+        Ok(self.current.insert(current))
+    }
+
+    /// The part of a row, if it matches.
+    fn matching(&mut self, selection: &Selection<'_>, number: i64) -> rusqlite::Result<Option<Match>> {
+        let block = self.load(number)?;
+        let row = block.position(number).and_then(|position| block.rows.row(position)).filter(|row| {
+            selection.sources.contains(&block.source) && selection.statement.condition.holds(number, row)
+        });
+        Ok(row.map(|row| Match {
+            source: block.source,
+            record: row.record,
+            part: row.part,
+            repeat: row.repeat,
+            at: row.at,
+            labels: row.labels,
+            is_cut: row.is_cut,
+            rank: if selection.by == Ranking::Length { f64::from(row.length) } else { 0.0 },
+        }))
+    }
+}
+
+/// The number that the next row gets.
+pub(super) fn next_row(connection: &Connection) -> rusqlite::Result<i64> {
+    let sql = "select first, rows from parts order by first desc limit 1";
+    let after = |row: &Row<'_>| {
+        let last = Block::of_bytes(row.get_ref(1)?.as_blob()?).ok_or_else(damaged)?;
+        Ok(row.get::<_, i64>(0)? + last.count() as i64)
+    };
+    Ok(connection.query_row(sql, [], after).optional()?.unwrap_or(0))
+}
+
+/// What SQLite itself says of a file that is not as it was written.
+pub(super) fn damaged() -> rusqlite::Error {
+    rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT), None)
 }
 
 fn time(found: &Match) -> i64 {
@@ -159,23 +221,4 @@ fn cut(found: &mut Vec<Match>, limit: usize) -> i64 {
     let oldest = time(oldest);
     found.retain(|found| time(found) >= oldest);
     oldest
-}
-
-/// The newest time of each block, of rows that are being stored.
-#[derive(Default)]
-pub(super) struct Times(HashMap<i64, i64>);
-
-impl Times {
-    pub(super) fn add(&mut self, row: i64, part: &Part) {
-        let newest = self.0.entry(row >> BLOCK_BITS).or_insert(NEVER);
-        *newest = part.at.unwrap_or(NEVER).max(*newest);
-    }
-
-    pub(super) fn store(self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-        let sql = "insert into times values (?1, ?2) on conflict(block) do update set newest = max(newest, ?2)";
-        let mut statement = transaction.prepare_cached(sql)?;
-        self.0
-            .into_iter()
-            .try_for_each(|(block, newest)| statement.execute(params![block, newest]).map(drop))
-    }
 }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 const APPLICATION_ID: i64 = 0x7363_726c;
 
 /// Changes with every change of the tables, and of what is counted.
-const VERSION: i64 = 10;
+const VERSION: i64 = 11;
 
 /// How long a process waits for another one that writes.
 const BUSY: Duration = Duration::from_secs(10);
@@ -33,22 +33,8 @@ create table sources(
 );
 create table cards(source integer primary key, card blob not null, requests blob not null);
 create table names(id integer primary key, name text not null);
-create table parts(
-    id integer primary key,
-    source integer not null,
-    record integer not null,
-    part integer not null,
-    role integer not null,
-    tool integer,
-    files integer,
-    model integer,
-    at integer,
-    labels integer not null,
-    repeat integer not null,
-    length integer not null,
-    is_cut integer not null
-);
-create index parts_of_record on parts(source, record);
+create table parts(first integer primary key, source integer not null, rows blob not null);
+create index parts_of_source on parts(source);
 create table rests(
     part integer primary key,
     source integer not null,
@@ -58,10 +44,7 @@ create table rests(
     length integer,
     words blob not null
 );
-create trigger forget_rest after delete on parts when old.is_cut begin
-    delete from rests where part = old.id;
-end;
-create table times(block integer primary key, newest integer not null);
+create table times(first integer primary key, newest integer not null);
 create table bookmarks(source integer primary key, checkpoint blob not null, standings blob not null);
 create table counts(source integer primary key, stamp integer not null, counts blob not null);
 create trigger forget_source after delete on sources begin

@@ -1,88 +1,135 @@
-//! From a question to SQL: words as an expression of FTS5, filters as conditions on the part.
+//! From a question to what an index can decide: words as an expression of FTS5, everything else as a condition on the rows of parts.
 
-use rusqlite::types::Value;
+use hashbrown::HashSet;
+use rusqlite::Connection;
 
+use super::block::PartRow;
 use crate::query::{Expr, Filter, Labels, Query, ROLES, Term};
+use crate::words::fold;
 
-/// A question as SQL over `words` and `parts p`.
-#[derive(Debug, Default)]
+/// A question that an index can answer.
 pub(super) struct Statement {
-    /// What the words must match; `None` if filters alone decide.
+    /// What the words must match; `None` if the condition alone decides.
     pub(super) words: Option<String>,
-    /// A condition on the part.
-    pub(super) condition: Option<String>,
-    /// The values of its parameters, `?1` and so on.
-    pub(super) values: Vec<Value>,
+    /// What else must be true of a part.
+    pub(super) condition: Condition,
+}
+
+/// What must be true of a part.
+#[derive(Debug)]
+pub(super) enum Condition {
+    /// It is one of these rows, in their order: those that match some words.
+    Rows(Vec<i64>),
+    Role(u8),
+    /// A name of it is one of these.
+    Named(Naming, HashSet<u32>),
+    /// At this time or later, in microseconds.
+    Since(i64),
+    /// Before this time.
+    Until(i64),
+    /// It has one of these labels.
+    Labels(u8),
+    Not(Box<Condition>),
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
+}
+
+/// What a name of a part names.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Naming {
+    Tool,
+    Files,
+    Model,
+}
+
+impl Condition {
+    /// Whether it is true of a row with this number.
+    pub(super) fn holds(&self, number: i64, row: &PartRow) -> bool {
+        match self {
+            Condition::Rows(rows) => rows.binary_search(&number).is_ok(),
+            Condition::Role(role) => row.role == *role,
+            Condition::Named(Naming::Tool, names) => names.contains(&row.tool),
+            Condition::Named(Naming::Files, names) => names.contains(&row.files),
+            Condition::Named(Naming::Model, names) => names.contains(&row.model),
+            Condition::Since(from) => row.at.is_some_and(|at| at >= *from),
+            Condition::Until(end) => row.at.is_some_and(|at| at < *end),
+            Condition::Labels(labels) => row.labels.bits() & labels != 0,
+            Condition::Not(inner) => !inner.holds(number, row),
+            Condition::All(all) => all.iter().all(|one| one.holds(number, row)),
+            Condition::Any(any) => any.iter().any(|one| one.holds(number, row)),
+        }
+    }
 }
 
 /// A piece of a question: FTS5 can decide it alone, or not.
 enum Piece {
     Words(String),
-    Condition(String),
+    Condition(Condition),
 }
 
-/// Filters on the session are decided before: they are always true here. `is_word` says whether a word is in any text.
-pub(super) fn of(query: &Query, is_word: &dyn Fn(&str) -> bool) -> Statement {
-    let mut writing = Writing { is_word, values: Vec::new() };
+type Result<T> = rusqlite::Result<T>;
+
+/// Filters on the session are decided before: they are always true here.
+pub(super) fn of(query: &Query, connection: &Connection) -> Result<Statement> {
+    let writing = Writing { connection };
     let (words, condition) = match query.expr() {
         // Words and filters together are driven by the words.
-        Expr::And(all) => writing.conjunction(all),
-        expr => match writing.piece(expr) {
-            Piece::Words(words) => (Some(words), None),
-            Piece::Condition(condition) => (None, Some(condition)),
+        Expr::And(all) => writing.conjunction(all)?,
+        expr => match writing.piece(expr)? {
+            Piece::Words(words) => (Some(words), Vec::new()),
+            Piece::Condition(condition) => (None, vec![condition]),
         },
     };
-    Statement { words, condition, values: writing.values }
+    Ok(Statement { words, condition: Condition::All(condition) })
 }
 
 /// A statement while it is written.
-struct Writing<'w> {
-    is_word: &'w dyn Fn(&str) -> bool,
-    values: Vec<Value>,
+struct Writing<'c> {
+    connection: &'c Connection,
 }
 
 impl Writing<'_> {
-    fn piece(&mut self, expr: &Expr) -> Piece {
-        match expr {
-            Expr::Term(term) => Piece::Words(term_words(term, self.is_word)),
-            Expr::Filter(filter) => Piece::Condition(filter_condition(filter, &mut self.values)),
-            // The archive reads the texts of such questions.
-            Expr::Regex(_) => Piece::Condition("true".to_owned()),
-            Expr::Not(inner) => {
-                let inner = self.piece(inner);
-                let condition = self.condition(inner);
-                Piece::Condition(format!("not ({condition})"))
+    fn piece(&self, expr: &Expr) -> Result<Piece> {
+        Ok(match expr {
+            Expr::Term(term) => {
+                Piece::Words(term_words(term, &|word| has_word(self.connection, word).unwrap_or(false)))
             }
-            Expr::And(all) => match self.conjunction(all) {
-                (Some(words), None) => Piece::Words(words),
-                (Some(words), Some(rest)) => {
-                    let words = self.condition(Piece::Words(words));
-                    Piece::Condition(format!("({words} and {rest})"))
+            Expr::Filter(filter) => Piece::Condition(self.filter(filter)?),
+            // The archive reads the texts of such questions.
+            Expr::Regex(_) => Piece::Condition(Condition::All(Vec::new())),
+            Expr::Not(inner) => Piece::Condition(Condition::Not(Box::new(self.condition(self.piece(inner)?)?))),
+            Expr::And(all) => match self.conjunction(all)? {
+                (Some(words), conditions) if conditions.is_empty() => Piece::Words(words),
+                (words, mut conditions) => {
+                    let words = words.map(|words| self.condition(Piece::Words(words)));
+                    conditions.extend(words.transpose()?);
+                    Piece::Condition(Condition::All(conditions))
                 }
-                (None, rest) => Piece::Condition(rest.unwrap_or_else(|| "true".to_owned())),
             },
             Expr::Or(any) => {
-                let pieces: Vec<Piece> = any.iter().map(|one| self.piece(one)).collect();
+                let pieces = any.iter().map(|one| self.piece(one)).collect::<Result<Vec<Piece>>>()?;
                 let words = |piece: &Piece| if let Piece::Words(words) = piece { Some(words.clone()) } else { None };
-                if let Some(words) = pieces.iter().map(words).collect::<Option<Vec<String>>>() {
-                    return Piece::Words(format!("({})", words.join(" OR ")));
+                match pieces.iter().map(words).collect::<Option<Vec<String>>>() {
+                    Some(words) => Piece::Words(format!("({})", words.join(" OR "))),
+                    None => {
+                        let conditions = pieces.into_iter().map(|piece| self.condition(piece));
+                        Piece::Condition(Condition::Any(conditions.collect::<Result<_>>()?))
+                    }
                 }
-                let conditions: Vec<String> = pieces.into_iter().map(|piece| self.condition(piece)).collect();
-                Piece::Condition(format!("({})", conditions.join(" or ")))
             }
-        }
+        })
     }
 
     /// Everything at once: the words that FTS5 decides together, and the rest.
-    fn conjunction(&mut self, all: &[Expr]) -> (Option<String>, Option<String>) {
+    fn conjunction(&self, all: &[Expr]) -> Result<(Option<String>, Vec<Condition>)> {
         let (mut wanted, mut unwanted, mut rest) = (Vec::new(), Vec::new(), Vec::new());
         for one in all {
             match one {
-                Expr::Not(inner) => match self.piece(inner) {
+                Expr::Not(inner) => match self.piece(inner)? {
                     Piece::Words(words) => unwanted.push(words),
-                    Piece::Condition(condition) => rest.push(format!("not ({condition})")),
+                    Piece::Condition(condition) => rest.push(Condition::Not(Box::new(condition))),
                 },
-                one => match self.piece(one) {
+                one => match self.piece(one)? {
                     Piece::Words(words) => wanted.push(words),
                     Piece::Condition(condition) => rest.push(condition),
                 },
@@ -90,25 +137,67 @@ impl Writing<'_> {
         }
         let words = match (wanted.is_empty(), unwanted.is_empty()) {
             (true, _) => {
-                let excluded = unwanted.drain(..).map(|words| format!("not {}", self.condition(Piece::Words(words))));
-                rest.extend(excluded);
+                for words in unwanted {
+                    rest.push(Condition::Not(Box::new(self.condition(Piece::Words(words))?)));
+                }
                 None
             }
             (false, true) => Some(format!("({})", wanted.join(" AND "))),
             (false, false) => Some(format!("(({}) NOT ({}))", wanted.join(" AND "), unwanted.join(" OR "))),
         };
-        (words, (!rest.is_empty()).then(|| format!("({})", rest.join(" and "))))
+        Ok((words, rest))
     }
 
-    fn condition(&mut self, piece: Piece) -> String {
+    fn condition(&self, piece: Piece) -> Result<Condition> {
         match piece {
             Piece::Words(words) => {
-                self.values.push(words.into());
-                format!("p.id in (select rowid from words where words match ?{})", self.values.len())
+                let sql = "select rowid from words where words match ?1 order by rowid";
+                let mut statement = self.connection.prepare_cached(sql)?;
+                let rows = statement.query_map([words], |row| row.get(0))?.collect::<Result<_>>()?;
+                Ok(Condition::Rows(rows))
             }
-            Piece::Condition(condition) => condition,
+            Piece::Condition(condition) => Ok(condition),
         }
     }
+
+    fn filter(&self, filter: &Filter) -> Result<Condition> {
+        Ok(match filter {
+            // Decided for the whole session, or for titles.
+            Filter::Agent(_) | Filter::Project(_) | Filter::Branch(_) | Filter::InTitle => Condition::All(Vec::new()),
+            Filter::Role(role) => match ROLES.iter().position(|name| name == role) {
+                Some(number) => Condition::Role(number as u8),
+                None => Condition::Any(Vec::new()),
+            },
+            Filter::Tool(tool) => self.named(Naming::Tool, |name| match tool.strip_suffix('*') {
+                Some(beginning) => name.starts_with(beginning),
+                None => name == tool,
+            })?,
+            Filter::File(file) => self.named(Naming::Files, |name| name.contains(file))?,
+            Filter::Model(model) => self.named(Naming::Model, |name| name.contains(model))?,
+            Filter::Since(at) => Condition::Since(at.as_microsecond()),
+            Filter::Until(at) => Condition::Until(at.as_microsecond()),
+            Filter::Is(label) => Condition::Labels(Labels::bit(*label)),
+        })
+    }
+
+    /// That a folded name is one that is meant, as the scan compares them.
+    fn named(&self, naming: Naming, is_meant: impl Fn(&str) -> bool) -> Result<Condition> {
+        let mut statement = self.connection.prepare_cached("select id, name from names")?;
+        let (mut rows, mut names) = (statement.query([])?, HashSet::new());
+        while let Some(row) = rows.next()? {
+            if is_meant(&fold(row.get_ref(1)?.as_str()?)) {
+                names.insert(row.get(0)?);
+            }
+        }
+        Ok(Condition::Named(naming, names))
+    }
+}
+
+/// Whether a word is in any text. The vocabulary still has words of what was forgotten.
+pub(super) fn has_word(connection: &Connection, word: &str) -> Result<bool> {
+    connection
+        .prepare_cached("select 1 from words where words match ?1 limit 1")?
+        .exists([quoted(word)])
 }
 
 /// One word is looked for among the parts of words and the whole ones; several follow one another. A word of several may be written in
@@ -142,7 +231,7 @@ fn term_words(term: &Term, is_word: &dyn Fn(&str) -> bool) -> String {
 }
 
 /// A word as an expression of FTS5. Words have no quotes: they are letters and digits.
-pub(super) fn quoted(word: &str) -> String {
+fn quoted(word: &str) -> String {
     format!("\"{word}\"")
 }
 
@@ -164,38 +253,4 @@ fn parts_of<'w>(word: &'w str, is_open: bool, is_word: &dyn Fn(&str) -> bool) ->
         }
     }
     ways
-}
-
-fn filter_condition(filter: &Filter, values: &mut Vec<Value>) -> String {
-    let mut value = |value: Value| {
-        values.push(value);
-        format!("?{}", values.len())
-    };
-    let mut named = |column: &str, text: &str, condition: &str| {
-        let number = value(text.to_owned().into());
-        let names = format!("select id from names where {}", condition.replace('?', &number));
-        known(column, &format!("p.{column} in ({names})"))
-    };
-    match filter {
-        // Decided for the whole session, or for titles.
-        Filter::Agent(_) | Filter::Project(_) | Filter::Branch(_) | Filter::InTitle => "true".to_owned(),
-        Filter::Role(role) => {
-            let number = ROLES.iter().position(|name| name == role);
-            number.map_or_else(|| "false".to_owned(), |number| format!("p.role = {number}"))
-        }
-        Filter::Tool(tool) => match tool.strip_suffix('*') {
-            Some(beginning) => named("tool", beginning, "has_beginning(name, ?)"),
-            None => named("tool", tool, "is_folded(name, ?)"),
-        },
-        Filter::File(file) => named("files", file, "has_piece(name, ?)"),
-        Filter::Model(model) => named("model", model, "has_piece(name, ?)"),
-        Filter::Since(at) => known("at", &format!("p.at >= {}", value(at.as_microsecond().into()))),
-        Filter::Until(at) => known("at", &format!("p.at < {}", value(at.as_microsecond().into()))),
-        Filter::Is(label) => format!("p.labels & {} != 0", Labels::bit(*label)),
-    }
-}
-
-/// A condition that is false, and not unknown, of a part without this property: its opposite is true then.
-fn known(column: &str, condition: &str) -> String {
-    format!("(p.{column} is not null and {condition})")
 }

@@ -3,14 +3,16 @@
 //! FTS5 writes what it has collected to its tables whenever a statement begins that could be undone alone: one that changes several rows,
 //! returns some or resolves a conflict. So those come first, and then only plain inserts of one row each.
 
-use hashbrown::HashMap;
-use rusqlite::{OptionalExtension, Transaction, params};
+use hashbrown::{HashMap, HashSet};
+use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 
-use super::newest::Times;
+use super::block::{self, BLOCK_ROWS, Block, PartRow};
+use super::newest::{self, NEVER};
 use crate::card::Depth;
 use crate::checked::with_sum;
 use crate::index::{Bookmark, Growth, Learned, SourceId, Texts};
 use crate::part::{Part, Rest, labels_by_place};
+use crate::query::Labels;
 
 /// Stores everything, or nothing if a statement fails.
 pub(super) fn store(transaction: &Transaction<'_>, learned: Vec<Learned>) -> rusqlite::Result<()> {
@@ -119,73 +121,134 @@ fn store_bookmark(transaction: &Transaction<'_>, source: SourceId, bookmark: Opt
 
 fn store_parts(transaction: &Transaction<'_>, parts: Vec<(SourceId, Part)>) -> rusqlite::Result<()> {
     let mut names = Names::read(transaction)?;
-    let mut row = transaction.prepare_cached(
-        "insert into parts(source, record, part, role, tool, files, model, at, labels, repeat, length, is_cut)
-         values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-    )?;
-    let mut rest = transaction.prepare_cached("insert into rests values (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?;
-    let mut words = transaction.prepare_cached("insert into words(rowid, split, whole) values (?1, ?2, ?3)")?;
-    let mut times = Times::default();
-    for (source, part) in parts {
-        let (tool, files, model) =
-            (names.id(part.tool.as_deref())?, names.id(part.files.as_deref())?, names.id(part.model.as_deref())?);
-        row.execute(params![
-            source.0,
-            part.record,
-            part.part,
-            part.role as i64,
-            tool,
-            files,
-            model,
-            part.at,
-            part.labels.bits(),
-            part.repeat as i64,
-            part.length,
-            part.rest.is_some(),
-        ])?;
-        let number = transaction.last_insert_rowid();
-        if let Some(Rest { bytes, span, words }) = &part.rest {
-            let (offset, length) = span.map(|(offset, length)| (offset as i64, length)).unzip();
-            let words = with_sum(words.as_bytes().to_vec());
-            rest.execute(params![number, source.0, part.record, *bytes as i64, offset, length, words])?;
-        }
-        times.add(number, &part);
-        words.execute(params![number, part.words, part.wholes])?;
-    }
-    times.store(transaction)
-}
-
-/// Changes the labels of records that stand elsewhere now.
-fn move_records(transaction: &Transaction<'_>, source: SourceId, growth: &Growth) -> rusqlite::Result<()> {
-    let sql = "update parts set labels = (labels & ~?3) | ?4 where source = ?1 and record = ?2";
-    let mut labels = transaction.prepare_cached(sql)?;
-    for (record, standing) in &growth.moved {
-        labels.execute(params![source.0, record, labels_by_place().bits(), standing.bits()])?;
+    let named = parts.iter().map(|(_, part)| names.of(part)).collect::<rusqlite::Result<Vec<_>>>()?;
+    let mut storing = Storing::new(transaction)?;
+    let mut first = newest::next_row(transaction)?;
+    let (mut parts, mut named) = (parts.as_slice(), named.as_slice());
+    while let Some((source, _)) = parts.first() {
+        let of_source = parts.iter().take(BLOCK_ROWS).take_while(|(other, _)| other == source).count();
+        let (lot, others) = parts.split_at(of_source);
+        let (their_names, other_names) = named.split_at(of_source);
+        storing.block(first, *source, lot, their_names)?;
+        (parts, named, first) = (others, other_names, first + of_source as i64);
     }
     Ok(())
 }
 
+/// The statements that store parts.
+struct Storing<'t> {
+    rows: CachedStatement<'t>,
+    time: CachedStatement<'t>,
+    rest: CachedStatement<'t>,
+    words: CachedStatement<'t>,
+}
+
+impl Storing<'_> {
+    fn new<'t>(transaction: &'t Transaction<'t>) -> rusqlite::Result<Storing<'t>> {
+        Ok(Storing {
+            rows: transaction.prepare_cached("insert into parts values (?1, ?2, ?3)")?,
+            time: transaction.prepare_cached("insert into times values (?1, ?2)")?,
+            rest: transaction.prepare_cached("insert into rests values (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?,
+            words: transaction.prepare_cached("insert into words(rowid, split, whole) values (?1, ?2, ?3)")?,
+        })
+    }
+
+    /// Stores parts of one session as a block.
+    fn block(
+        &mut self,
+        first: i64,
+        source: SourceId,
+        parts: &[(SourceId, Part)],
+        names: &[[u32; 3]],
+    ) -> rusqlite::Result<()> {
+        let row = |((_, part), [tool, files, model]): (&(SourceId, Part), &[u32; 3])| PartRow {
+            record: part.record,
+            part: part.part,
+            role: part.role as u8,
+            labels: part.labels,
+            tool: *tool,
+            files: *files,
+            model: *model,
+            at: part.at,
+            repeat: part.repeat,
+            length: part.length,
+            is_cut: part.rest.is_some(),
+            is_gone: false,
+        };
+        let rows: Vec<PartRow> = parts.iter().zip(names).map(row).collect();
+        let newest = parts.iter().filter_map(|(_, part)| part.at).max().unwrap_or(NEVER);
+        self.rows.execute(params![first, source.0, block::to_bytes(&rows)])?;
+        self.time.execute(params![first, newest])?;
+        for (number, (_, part)) in (first..).zip(parts) {
+            if let Some(Rest { bytes, span, words }) = &part.rest {
+                let (offset, length) = span.map(|(offset, length)| (offset as i64, length)).unzip();
+                let words = with_sum(words.as_bytes().to_vec());
+                self.rest.execute(params![number, source.0, part.record, *bytes as i64, offset, length, words])?;
+            }
+            self.words.execute(params![number, part.words, part.wholes])?;
+        }
+        Ok(())
+    }
+}
+
+/// Calls `change` for each part of a session with the number of its row, and stores the blocks in which it says that it changed one.
+fn change_rows(
+    transaction: &Transaction<'_>,
+    source: SourceId,
+    mut change: impl FnMut(i64, &mut PartRow) -> rusqlite::Result<bool>,
+) -> rusqlite::Result<()> {
+    let mut statement = transaction.prepare_cached("select first, rows from parts where source = ?1")?;
+    let read = |row: &rusqlite::Row<'_>| {
+        let block = Block::of_bytes(row.get_ref(1)?.as_blob()?).ok_or_else(newest::damaged)?;
+        Ok((row.get(0)?, block.rows()))
+    };
+    let blocks = statement.query_map([source.0], read)?.collect::<rusqlite::Result<Vec<(i64, Vec<PartRow>)>>>()?;
+    let mut store = transaction.prepare_cached("update parts set rows = ?2 where first = ?1")?;
+    for (first, mut rows) in blocks {
+        let mut has_changed = false;
+        for (number, row) in (first..).zip(&mut rows).filter(|(_, row)| !row.is_gone) {
+            has_changed |= change(number, row)?;
+        }
+        if has_changed {
+            store.execute(params![first, block::to_bytes(&rows)])?;
+        }
+    }
+    Ok(())
+}
+
+/// Changes the labels of records that stand elsewhere now.
+fn move_records(transaction: &Transaction<'_>, source: SourceId, growth: &Growth) -> rusqlite::Result<()> {
+    let moved: HashMap<u32, u8> = growth.moved.iter().map(|(record, standing)| (*record, standing.bits())).collect();
+    if moved.is_empty() {
+        return Ok(());
+    }
+    change_rows(transaction, source, |_, row| {
+        let Some(standing) = moved.get(&row.record) else { return Ok(false) };
+        row.labels = Labels::from_bits((row.labels.bits() & !labels_by_place().bits()) | standing);
+        Ok(true)
+    })
+}
+
 /// Forgets what is known of records that have grown. Returns how many bytes of them were not indexed.
 fn forget_records(transaction: &Transaction<'_>, source: SourceId, growth: &Growth) -> rusqlite::Result<i64> {
-    let mut cut = transaction
-        .prepare_cached("select coalesce(sum(bytes), 0) from parts join rests on rests.part = parts.id where parts.source = ?1 and parts.record = ?2")?;
-    let mut words = transaction
-        .prepare_cached("delete from words where rowid in (select id from parts where source = ?1 and record = ?2)")?;
-    let mut parts = transaction.prepare_cached("delete from parts where source = ?1 and record = ?2")?;
-    let mut cut_bytes = 0;
-    for record in &growth.records {
-        let values = params![source.0, record];
-        cut_bytes += cut.query_row(values, |row| row.get::<_, i64>(0))?;
-        words.execute(values)?;
-        parts.execute(values)?;
-    }
-    Ok(cut_bytes)
+    let grown: HashSet<u32> = growth.records.iter().copied().collect();
+    let mut forgetting = Forgetting::new(transaction)?;
+    change_rows(transaction, source, |number, row| {
+        row.is_gone = grown.contains(&row.record);
+        if row.is_gone {
+            forgetting.row(number, row)?;
+        }
+        Ok(row.is_gone)
+    })?;
+    Ok(forgetting.cut_bytes)
 }
 
 /// Forgets everything but what a list shows.
 pub(super) fn forget_texts(transaction: &Transaction<'_>, source: SourceId) -> rusqlite::Result<()> {
+    let mut forgetting = Forgetting::new(transaction)?;
+    change_rows(transaction, source, |number, row| forgetting.row(number, row).map(|()| false))?;
     for sql in [
-        "delete from words where rowid in (select id from parts where source = ?1)",
+        "delete from times where first in (select first from parts where source = ?1)",
         "delete from parts where source = ?1",
         "delete from bookmarks where source = ?1",
     ] {
@@ -194,18 +257,50 @@ pub(super) fn forget_texts(transaction: &Transaction<'_>, source: SourceId) -> r
     Ok(())
 }
 
+/// Forgets what is beside the rows of parts.
+struct Forgetting<'t> {
+    words: CachedStatement<'t>,
+    rest: CachedStatement<'t>,
+    /// How many bytes of them were not indexed.
+    cut_bytes: i64,
+}
+
+impl Forgetting<'_> {
+    fn new<'t>(transaction: &'t Transaction<'t>) -> rusqlite::Result<Forgetting<'t>> {
+        let words = transaction.prepare_cached("delete from words where rowid = ?1")?;
+        let rest = transaction.prepare_cached("delete from rests where part = ?1 returning bytes")?;
+        Ok(Forgetting { words, rest, cut_bytes: 0 })
+    }
+
+    fn row(&mut self, number: i64, row: &PartRow) -> rusqlite::Result<()> {
+        if row.is_cut {
+            let bytes = self.rest.query_row([number], |row| row.get::<_, i64>(0)).optional()?;
+            self.cut_bytes += bytes.unwrap_or(0);
+        }
+        self.words.execute([number]).map(drop)
+    }
+}
+
 /// Forgets the names that no part has any more: paths of files can be private.
 pub(super) fn forget_names(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
-    let used = ["tool", "files", "model"].map(|column| format!("select {column} from parts where {column} not null"));
-    transaction
-        .execute(&format!("delete from names where id not in ({})", used.join(" union ")), [])
-        .map(drop)
+    let mut used = HashSet::new();
+    let mut statement = transaction.prepare_cached("select rows from parts")?;
+    let mut blocks = statement.query([])?;
+    while let Some(row) = blocks.next()? {
+        let block = Block::of_bytes(row.get_ref(0)?.as_blob()?).ok_or_else(newest::damaged)?;
+        let rows = block.rows().into_iter().filter(|row| !row.is_gone);
+        used.extend(rows.flat_map(|row| [row.tool, row.files, row.model]));
+    }
+    let mut statement = transaction.prepare_cached("select id from names")?;
+    let names = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<u32>>>()?;
+    let mut forget = transaction.prepare_cached("delete from names where id = ?1")?;
+    names.into_iter().filter(|id| !used.contains(id)).try_for_each(|id| forget.execute([id]).map(drop))
 }
 
 /// The numbers of names: tools, models and files repeat.
 struct Names<'t> {
     transaction: &'t Transaction<'t>,
-    known: HashMap<String, i64>,
+    known: HashMap<String, u32>,
 }
 
 impl Names<'_> {
@@ -215,14 +310,20 @@ impl Names<'_> {
         Ok(Names { transaction, known })
     }
 
-    fn id(&mut self, name: Option<&str>) -> rusqlite::Result<Option<i64>> {
-        let Some(name) = name else { return Ok(None) };
+    /// Those of a part: its tool, its files and its model.
+    fn of(&mut self, part: &Part) -> rusqlite::Result<[u32; 3]> {
+        Ok([self.id(part.tool.as_deref())?, self.id(part.files.as_deref())?, self.id(part.model.as_deref())?])
+    }
+
+    fn id(&mut self, name: Option<&str>) -> rusqlite::Result<u32> {
+        let Some(name) = name else { return Ok(0) };
         if let Some(id) = self.known.get(name) {
-            return Ok(Some(*id));
+            return Ok(*id);
         }
         self.transaction.prepare_cached("insert into names(name) values (?1)")?.execute([name])?;
-        let id = self.transaction.last_insert_rowid();
+        let id = u32::try_from(self.transaction.last_insert_rowid())
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         self.known.insert(name.to_owned(), id);
-        Ok(Some(id))
+        Ok(id)
     }
 }

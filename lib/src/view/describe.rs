@@ -54,13 +54,14 @@ impl Session {
 
     /// Describes the part that was read as if it were the whole session.
     pub(crate) fn described(&self, project: &dyn Fn(&Path) -> PathBuf) -> Result<SessionRow> {
-        self.described_with(self.first_prompt()?.text, project)
+        self.described_with(self.first_prompt()?.text, self.size_bytes()?, project)
     }
 
-    /// The same, for a part whose first prompt is known.
+    /// The same, where the first prompt and the size are known.
     pub(crate) fn described_with(
         &self,
         first_prompt: Option<String>,
+        size_bytes: u64,
         project: &dyn Fn(&Path) -> PathBuf,
     ) -> Result<SessionRow> {
         let branch = self.head().filter(|_| self.whole()).map(|head| self.branch(head));
@@ -84,7 +85,7 @@ impl Session {
             updated: self.updated(),
             message_count: counted(branch.as_ref().map_or(0, |branch| Conversation::new(branch).message_count())),
             record_count: counted(self.records().len()),
-            size_bytes: self.size_bytes()?,
+            size_bytes,
             state: branch.as_ref().map(|branch| self.state(branch)),
             stopped: branch.as_ref().is_some_and(is_stopped),
             head: self.head().map(name),

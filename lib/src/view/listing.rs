@@ -78,7 +78,7 @@ fn from_ends(ends: &FileEnds<'_>, source: &Source, reading: &ReadOptions<'_>) ->
         |window| ends.end(window),
         |_, session| session.head().is_some() && session.updated().is_some(),
     )?;
-    let mut row = begin.described_with(prompt.text, reading.project)?;
+    let mut row = begin.described_with(prompt.text, ends.size_bytes, reading.project)?;
     row.size_bytes += source.size_of_companions();
     row.updated = end.updated().max(row.updated);
     row.head = end.head().map(|head| RecordId(head.id().into_owned()));
