@@ -17,11 +17,19 @@ pub(crate) fn of(text: &str) -> usize {
 /// The text in exactly `columns` columns: cut with `…` or padded with spaces.
 pub(crate) fn fit(text: &str, columns: usize) -> String {
     if text.is_ascii() {
-        return match columns.checked_sub(text.len()) {
-            Some(free) => [text, &" ".repeat(free)].concat(),
-            None if columns == 0 => String::new(),
-            None => [&text[..columns - 1], "…"].concat(),
-        };
+        let mut fitted = String::with_capacity(columns + "…".len());
+        match columns.checked_sub(text.len()) {
+            Some(free) => {
+                fitted.push_str(text);
+                pad(&mut fitted, free);
+            }
+            None if columns == 0 => {}
+            None => {
+                fitted.push_str(&text[..columns - 1]);
+                fitted.push('…');
+            }
+        }
+        return fitted;
     }
     let mut kept = plain_start(text).min(columns.saturating_sub(1));
     let mut kept_columns = kept;
@@ -45,8 +53,18 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
         out.push('…');
         kept_columns += 1;
     }
-    out.extend(std::iter::repeat_n(' ', columns - kept_columns));
+    pad(&mut out, columns - kept_columns);
     out
+}
+
+/// Adds so many spaces, many at a time.
+fn pad(out: &mut String, mut columns: usize) {
+    const SPACES: &str = "                                ";
+    while columns > 0 {
+        let some = columns.min(SPACES.len());
+        out.push_str(&SPACES[..some]);
+        columns -= some;
+    }
 }
 
 /// How much of the start is clean ASCII, one column per byte: looking for clusters costs fifty times more.

@@ -159,10 +159,11 @@ pub(super) fn is_unusable(error: &Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
     match error {
         Error::Database { source: rusqlite::Error::InvalidQuery, .. } => true,
-        // What was stored has another type now.
+        // What was stored has another type now, or a table has other columns.
         Error::Database {
             source:
-                rusqlite::Error::InvalidColumnType(..)
+                rusqlite::Error::SqlInputError { .. }
+                | rusqlite::Error::InvalidColumnType(..)
                 | rusqlite::Error::FromSqlConversionFailure(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..)
                 | rusqlite::Error::Utf8Error(..),

@@ -46,17 +46,16 @@ struct Users {
     hints: Hints,
 }
 
-/// Our own, compiled when the first file is judged: most runs of the program judge none.
-static OURS: LazyLock<Option<Ours>> = LazyLock::new(|| {
-    let (sensitive, open) = (compile(SENSITIVE).ok()?, compile(OPEN).ok()?);
-    Some(Ours { sensitive, open, hints: Hints::new(SENSITIVE) })
-});
+/// Our own, compiled when the first path is judged: most texts have no hint of one.
+static OURS: LazyLock<Option<Ours>> =
+    LazyLock::new(|| Some(Ours { sensitive: compile(SENSITIVE).ok()?, open: compile(OPEN).ok()? }));
+
+static OUR_HINTS: LazyLock<Hints> = LazyLock::new(|| Hints::new(SENSITIVE));
 
 #[derive(Debug)]
 struct Ours {
     sensitive: Regex,
     open: Regex,
-    hints: Hints,
 }
 
 /// Texts of which every path of such a file has one in it, in the case in which people write them.
@@ -93,14 +92,15 @@ impl Files {
 
     /// Whether a text could have the path of such a file in it: most have not, and this is fast.
     pub(super) fn may_be_named_in(&self, text: &[u8]) -> bool {
-        let is_named = |hints: &Hints| hints.find(text, |_| Found::Enough);
-        self.hints().is_none_or(is_named) || has_quotes_in_word(text)
+        self.hints().find(text, |_| Found::Enough) || has_quotes_in_word(text)
     }
 
     /// The lines of a text that could have the path of such a file in them.
     pub(super) fn lines_naming<'t>(&self, text: &'t str) -> Vec<&'t str> {
-        let hints = self.hints().filter(|hints| !matches!(hints.search, Search::Anything));
-        let Some(hints) = hints else { return text.lines().collect() };
+        let hints = self.hints();
+        if matches!(hints.search, Search::Anything) {
+            return text.lines().collect();
+        }
         let (bytes, mut lines, mut done) = (text.as_bytes(), Vec::new(), 0);
         hints.find(bytes, |at| {
             if at >= done {
@@ -114,8 +114,8 @@ impl Files {
     }
 
     /// The user's globs and ours, or ours alone.
-    fn hints(&self) -> Option<&Hints> {
-        self.users.as_ref().map(|users| &users.hints).or_else(|| OURS.as_ref().map(|ours| &ours.hints))
+    fn hints(&self) -> &Hints {
+        self.users.as_ref().map_or(&OUR_HINTS, |users| &users.hints)
     }
 
     pub(super) fn is_sensitive(&self, path: &str) -> bool {

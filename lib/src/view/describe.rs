@@ -89,7 +89,7 @@ impl Session {
             state: branch.as_ref().map(|branch| self.state(branch)),
             stopped: branch.as_ref().is_some_and(is_stopped),
             head: self.head().map(name),
-            branch_count: counted(self.heads().len()),
+            branch_count: self.whole().then(|| self.heads().len()),
             models: self.models().to_vec(),
             usage: tokens.as_ref().and_then(|tokens| tokens.all),
             copied_usage: tokens.as_ref().and_then(|tokens| tokens.copied),
