@@ -74,6 +74,12 @@ impl Site {
         self.read(source, |reading| Session::open(source, reading))
     }
 
+    /// Whether the file of a session is still there: the index may know one whose file is gone.
+    pub(crate) fn look_for(&self, source: &Source) -> scrollback::Result<()> {
+        let gone = |error| scrollback::Error::Io { path: source.path.clone(), source: error };
+        std::fs::metadata(&source.path).map_err(gone).map(drop)
+    }
+
     /// Reads the end of a session.
     pub fn open_page(&self, source: &Source, page: Page<'_>) -> scrollback::Result<Session> {
         self.read(source, |reading| Session::open_page(source, reading, page))

@@ -1,4 +1,5 @@
-//! Readable pages for what went wrong: not found, ambiguous, deleted, damaged, refused.
+//! Readable pages for what went wrong: not found, ambiguous, deleted, damaged, refused. What goes wrong when the beginning of a page has
+//! been sent is said in the page.
 
 use axum::http::StatusCode;
 use maud::{Markup, html};
@@ -35,15 +36,25 @@ pub(crate) fn bad_address() -> Made {
 }
 
 /// Other questions take too long.
-pub(crate) fn busy() -> Made {
-    problem(
-        StatusCode::SERVICE_UNAVAILABLE,
+pub(crate) fn busy() -> Markup {
+    late(
         "Other searches are running",
         html! {
             p { "A regular expression is looked for in every session, one question at a time, and others came first." }
             p { "Reload this page in a few seconds." }
         },
     )
+}
+
+/// What went wrong when the beginning of the page had been sent.
+pub(crate) fn late(title: &str, why: Markup) -> Markup {
+    html! { div.empty { h2 { (title) } (why) } }
+}
+
+/// The session's files cannot be read, when the beginning of the page has been sent.
+pub(crate) fn late_unreadable(error: &scrollback::Error) -> Markup {
+    let (_, title, why) = reason(error);
+    late(title, why)
 }
 
 /// A parameter of the address has a value that it does not take.
@@ -60,18 +71,23 @@ pub(crate) fn wrong_parameter(name: &str, value: &str, takes: &str) -> Made {
 
 /// The session's files cannot be read, or it has no such record.
 pub(crate) fn unreadable(error: &scrollback::Error) -> Made {
+    let (status, title, why) = reason(error);
+    problem(status, title, why)
+}
+
+fn reason(error: &scrollback::Error) -> (StatusCode, &'static str, Markup) {
     let because = html! { p { (text::brief(&error.to_string(), 500)) } };
     match error {
-        scrollback::Error::NoRecord(_) => problem(StatusCode::NOT_FOUND, "This session has no such record", because),
+        scrollback::Error::NoRecord(_) => (StatusCode::NOT_FOUND, "This session has no such record", because),
         scrollback::Error::AmbiguousRecord { .. } => {
-            problem(StatusCode::MULTIPLE_CHOICES, "Several records have an id that begins so", because)
+            (StatusCode::MULTIPLE_CHOICES, "Several records have an id that begins so", because)
         }
-        scrollback::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => problem(
+        scrollback::Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => (
             StatusCode::GONE,
             "This session is gone",
             html! { p { "Its file has been moved or deleted since the list was made." } },
         ),
-        _ => problem(StatusCode::INTERNAL_SERVER_ERROR, "This session cannot be read", because),
+        _ => (StatusCode::INTERNAL_SERVER_ERROR, "This session cannot be read", because),
     }
 }
 
@@ -106,7 +122,7 @@ pub(crate) fn ambiguous(id: &str, candidates: &[&Entry], site: &Site) -> Made {
             }
         }
     };
-    Made { status: StatusCode::MULTIPLE_CHOICES, title: "Which session?".to_owned(), nav: Nav::Other, body }
+    Made { status: StatusCode::MULTIPLE_CHOICES, title: "Which session?".to_owned(), nav: Nav::Other, body, rest: None }
 }
 
 /// The whole id; with its dialect, if others have the same.
@@ -120,5 +136,5 @@ fn problem(status: StatusCode, title: &str, what: Markup) -> Made {
     let body = html! {
         div.empty { h1 { (title) } (what) p { a.link href="/" { "See every session" } } }
     };
-    Made { status, title: title.to_owned(), nav: Nav::Other, body }
+    Made { status, title: title.to_owned(), nav: Nav::Other, body, rest: None }
 }

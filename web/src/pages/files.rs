@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::StatusCode;
 use jiff::Timestamp;
@@ -16,8 +17,8 @@ use scrollback::view::{Conversation, TurnKind, TurnRow};
 use scrollback::write::{Action, Blocked, Goal, Plan, Readiness, Scope, Undo, UndoHead};
 
 use super::home::address;
-use super::session::{PAGE_BYTES, command, header, with};
-use super::{Made, Nav, Params, Takes, error};
+use super::session::{PAGE_BYTES, command, counted, header, with};
+use super::{Made, Nav, Params, Rest, Takes, error, hole};
 use crate::catalogue::Entry;
 use crate::render::icon::icon;
 use crate::render::{Look, Room, code, diff, text, words};
@@ -50,28 +51,66 @@ pub(crate) fn page(id: &str, params: &Params, site: &Site) -> Made {
     if let Some(wrong) = params.wrong(&[("file", Takes::Number)]) {
         return wrong;
     }
-    with(id, site, |entry| files(entry, params, site).unwrap_or_else(|error| error::unreadable(&error)))
+    with(id, site, |entry| begun(entry, params, site).unwrap_or_else(|error| error::unreadable(&error)))
 }
 
-fn files(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made> {
+/// What is known without reading the session, unless it is asked for one of its files: then it says whether there is such a file.
+fn begun(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made> {
+    site.look_for(&entry.source)?;
+    if let Some(only) = params.number("file") {
+        let count = match site.catalogue.changed_files(&entry.source) {
+            Some(count) => count,
+            None => read(entry, site)?.rows.len(),
+        };
+        if count > 0 && only >= count {
+            let takes = format!("the numbers of {}, from 0", words::plural(count, "file"));
+            return Ok(error::wrong_parameter("file", &only.to_string(), &takes));
+        }
+    }
+    let (known, params) = (entry.clone(), params.clone());
+    let fill = move |site: &Site, given_up: &Arc<AtomicBool>| {
+        files(&known, &params, given_up, site).unwrap_or_else(|error| vec![error::late_unreadable(&error)])
+    };
+    Ok(Made {
+        status: StatusCode::OK,
+        title: format!("Files of {}", text::brief(&entry.row.title, 100)),
+        nav: Nav::Other,
+        body: html! { (header(entry, "files", site)) (hole()) },
+        rest: Some(Rest { reads_sessions: false, fill: Box::new(fill) }),
+    })
+}
+
+/// What a session did to files.
+struct Read {
+    session: Arc<Session>,
+    history: Arc<FileHistory>,
+    rows: Vec<FileRow>,
+}
+
+fn read(entry: &Entry, site: &Site) -> scrollback::Result<Read> {
     let stamp = entry.source.stamp();
     let session = site.whole(&entry.source)?;
     let history = site.files(&session)?;
-    let turns = turns(&session);
-    // A path may have a secret in it: addresses and anchors have the number of the file.
-    let rows: Vec<NumberedFile> = history.rows().into_iter().enumerate().collect();
+    let rows = history.rows();
     site.catalogue.note_changed_files(&entry.source, stamp, rows.len());
-    let only = params.number("file");
-    if let Some(only) = only.filter(|only| !rows.is_empty() && *only >= rows.len()) {
-        let takes = format!("the numbers of {}, from 0", words::plural(rows.len(), "file"));
-        return Ok(error::wrong_parameter("file", &only.to_string(), &takes));
+    Ok(Read { session, history, rows })
+}
+
+/// How many files there are, and what is said of them.
+fn files(entry: &Entry, params: &Params, given_up: &AtomicBool, site: &Site) -> scrollback::Result<Vec<Markup>> {
+    let Read { session, history, rows } = read(entry, site)?;
+    if given_up.load(Ordering::Relaxed) {
+        return Ok(Vec::new());
     }
+    let turns = turns(&session);
+    let count = counted(Some(rows.len()).filter(|files| *files > 0));
+    let only = params.number("file");
+    // A path may have a secret in it: addresses and anchors have the number of the file.
     let rows: Vec<NumberedFile> =
-        rows.into_iter().filter(|(number, _)| only.is_none_or(|only| *number == only)).collect();
+        rows.into_iter().enumerate().filter(|(number, _)| only.is_none_or(|only| *number == only)).collect();
     let changes: usize = rows.iter().map(|(_, row)| row.changes.len()).sum();
     let measured = Measured::newest(&session, &history, &rows, site);
-    let body = html! {
-        (header(entry, "files", site))
+    let shown = html! {
         @if rows.is_empty() {
             div.empty {
                 h2 { "No change of a file is recorded" }
@@ -93,12 +132,7 @@ fn files(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made
             }
         }
     };
-    Ok(Made {
-        status: StatusCode::OK,
-        title: format!("Files of {}", text::brief(&entry.row.title, 100)),
-        nav: Nav::Other,
-        body,
-    })
+    Ok(vec![count, shown])
 }
 
 /// What is known of a change without drawing it.

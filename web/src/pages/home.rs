@@ -81,7 +81,7 @@ pub(crate) fn page(params: &Params, site: &Site) -> Made {
             }
         }
     };
-    Made { status: StatusCode::OK, title: "Sessions".to_owned(), nav: Nav::Sessions, body }
+    Made { status: StatusCode::OK, title: "Sessions".to_owned(), nav: Nav::Sessions, body, rest: None }
 }
 
 fn is_wanted(entry: &Entry, params: &Params, now: Timestamp) -> bool {

@@ -10,8 +10,13 @@ pub(crate) mod shell;
 pub(crate) mod stats;
 pub(crate) mod tree;
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
 use axum::http::StatusCode;
-use maud::Markup;
+use maud::{Markup, PreEscaped};
+
+use crate::site::Site;
 
 /// What was asked for in an address, behind its path.
 #[derive(Debug, Default, Clone)]
@@ -88,6 +93,26 @@ pub(crate) struct Made {
     pub(crate) nav: Nav,
     /// What is between the header and the footer.
     pub(crate) body: Markup,
+    /// What goes into its holes, if it has any.
+    pub(crate) rest: Option<Rest>,
+}
+
+/// What is not known of a page when its beginning is sent.
+pub(crate) struct Rest {
+    /// Whether every session is read for it: one such question is answered at a time.
+    pub(crate) reads_sessions: bool,
+    /// Finds it out: one piece for each hole, or fewer for the last ones. It may stop when nobody waits any more.
+    pub(crate) fill: Box<Fill>,
+}
+
+type Fill = dyn FnOnce(&Site, &Arc<AtomicBool>) -> Vec<Markup> + Send;
+
+/// What stands in a hole until the page is sent. A text cannot look like it: it is escaped.
+pub(crate) const HOLE: &str = "<!--hole-->";
+
+/// A place of a page that is filled when its beginning has been sent.
+pub(crate) fn hole() -> Markup {
+    PreEscaped(HOLE.to_owned())
 }
 
 /// The main pages.

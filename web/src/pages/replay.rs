@@ -66,6 +66,7 @@ fn replay(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Mad
         title: format!("Replay of {}", text::brief(&entry.row.title, 100)),
         nav: Nav::Other,
         body,
+        rest: None,
     })
 }
 

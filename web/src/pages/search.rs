@@ -12,7 +12,7 @@ use scrollback_index::query::Query;
 use scrollback_index::{FoundSession, Hit, SearchOptions, Sort};
 
 use super::home::{is_running, project_name, state};
-use super::{Made, Nav, Params, Takes};
+use super::{Made, Nav, Params, Rest, Takes, hole};
 use crate::catalogue::Found;
 use crate::render::icon::{agent_mark_alone, agent_name, chevron, icon};
 use crate::render::{text, words};
@@ -46,7 +46,11 @@ pub(crate) const QUERY_LIMIT_BYTES: usize = 2_000;
 /// Whether what is asked cannot be answered by the index alone: then every session is read.
 pub(crate) fn reads_sessions(params: &Params, site: &Site) -> bool {
     let query = Query::parse(asked(params), (site.now)(), &site.zone);
-    query.is_ok_and(|query| query.has_regex() || !site.catalogue.is_indexed())
+    query.is_ok_and(|query| reads_for(&query, site))
+}
+
+fn reads_for(query: &Query, site: &Site) -> bool {
+    query.has_regex() || !site.catalogue.is_indexed()
 }
 
 /// What was asked.
@@ -55,8 +59,8 @@ fn asked(params: &Params) -> &str {
     &asked[..asked.floor_char_boundary(QUERY_LIMIT_BYTES)]
 }
 
-/// The page. It stops reading sessions when the question is given up.
-pub(crate) fn page(params: &Params, given_up: &Arc<AtomicBool>, site: &Site) -> Made {
+/// The page: the question is shown, and what was found follows.
+pub(crate) fn page(params: &Params, site: &Site) -> Made {
     let takes = [
         ("in", Takes::One(&PLACES.map(|(name, ..)| name))),
         ("since", Takes::One(&TIMES.map(|(name, _)| name))),
@@ -67,9 +71,14 @@ pub(crate) fn page(params: &Params, given_up: &Arc<AtomicBool>, site: &Site) -> 
         return wrong;
     }
     let asked = asked(params);
-    let (status, found) = match asked.trim().is_empty() {
-        true => (StatusCode::OK, html! {}),
-        false => answer(asked, params, given_up, site),
+    let (status, found, rest) = match question(asked, params, site) {
+        _ if asked.trim().is_empty() => (StatusCode::OK, html! {}, None),
+        Err(wrong) => (StatusCode::BAD_REQUEST, wrong, None),
+        Ok(query) => {
+            let (reads_sessions, params) = (reads_for(&query, site), params.clone());
+            let fill = move |site: &Site, given_up: &Arc<AtomicBool>| vec![answer(&query, &params, given_up, site)];
+            (StatusCode::OK, hole(), Some(Rest { reads_sessions, fill: Box::new(fill) }))
+        }
     };
     let body = html! {
         h1 class="page-title vh" { "Search" }
@@ -77,7 +86,7 @@ pub(crate) fn page(params: &Params, given_up: &Arc<AtomicBool>, site: &Site) -> 
         (found)
     };
     let title = if asked.is_empty() { "Search".to_owned() } else { format!("{} · Search", text::brief(asked, 80)) };
-    Made { status, title, nav: Nav::Search, body }
+    Made { status, title, nav: Nav::Search, body, rest }
 }
 
 fn form(asked: &str, params: &Params, site: &Site) -> Markup {
@@ -189,21 +198,22 @@ fn narrowed(asked: &str, params: &Params) -> String {
     if filters.is_empty() { asked.to_owned() } else { format!("({asked}) {filters}") }
 }
 
-fn answer(asked: &str, params: &Params, given_up: &Arc<AtomicBool>, site: &Site) -> (StatusCode, Markup) {
+/// What is looked for, or what is wrong with the question.
+fn question(asked: &str, params: &Params, site: &Site) -> Result<Query, Markup> {
     let parse = |asked: &str| Query::parse(asked, (site.now)(), &site.zone);
     // What is wrong is said of what was typed.
-    let query = match parse(asked).and_then(|_| parse(&narrowed(asked, params))) {
-        Ok(query) => query,
-        Err(error) => {
-            let piece = |range: std::ops::Range<usize>| text::shown(asked.get(range).unwrap_or_default()).into_owned();
-            let what = html! {
-                // The place is one of what was typed.
-                p.caret tabindex="0" { (piece(0..error.at.start)) b { (piece(error.at.clone())) } (piece(error.at.end..asked.len())) }
-                p.notice { (icon("warn")) span { (text::brief(&error.message, 300)) @if let Some(hint) = &error.hint { ". " (text::brief(hint, 300)) } } }
-            };
-            return (StatusCode::BAD_REQUEST, what);
+    parse(asked).and_then(|_| parse(&narrowed(asked, params))).map_err(|error| {
+        let piece = |range: std::ops::Range<usize>| text::shown(asked.get(range).unwrap_or_default()).into_owned();
+        html! {
+            // The place is one of what was typed.
+            p.caret tabindex="0" { (piece(0..error.at.start)) b { (piece(error.at.clone())) } (piece(error.at.end..asked.len())) }
+            p.notice { (icon("warn")) span { (text::brief(&error.message, 300)) @if let Some(hint) = &error.hint { ". " (text::brief(hint, 300)) } } }
         }
-    };
+    })
+}
+
+/// What was found. It stops reading sessions when the question is given up.
+fn answer(query: &Query, params: &Params, given_up: &Arc<AtomicBool>, site: &Site) -> Markup {
     let shelf = site.catalogue.shelf();
     let is_wanted = |row: &SessionRow| {
         let is_agent = params.get("agent").is_none_or(|agent| row.dialect == agent);
@@ -220,10 +230,10 @@ fn answer(asked: &str, params: &Params, given_up: &Arc<AtomicBool>, site: &Site)
     let hits = if params.get("session").is_some() { HITS_OF_ONE } else { HITS };
     let sessions = params.number("sessions").unwrap_or(SESSIONS).clamp(1, MOST_SESSIONS);
     let options = SearchOptions { sort, sessions, hits, context: None };
-    let answer = (site.open_archive)().given_up_by(given_up.clone()).search(&query, &scope, options);
+    let answer = (site.open_archive)().given_up_by(given_up.clone()).search(query, &scope, options);
     let hits: usize = answer.sessions.iter().map(|found| found.hits.len() + found.more).sum();
     let now = (site.now)();
-    let shown = html! {
+    html! {
         div class="chips active" {
             (chosen(params))
             span.meta role="status" {
@@ -246,8 +256,7 @@ fn answer(asked: &str, params: &Params, given_up: &Arc<AtomicBool>, site: &Site)
         @if answer.more_sessions > 0 && sessions < MOST_SESSIONS {
             p.more { a.link href=(params.with("sessions", Some(&(sessions * 3).to_string()))) { "Show more sessions" } }
         }
-    };
-    (StatusCode::OK, shown)
+    }
 }
 
 fn session(found: &FoundSession, params: &Params, now: jiff::Timestamp, site: &Site) -> Markup {

@@ -12,7 +12,7 @@ use scrollback::view::{Conversation, Page};
 use serde_json::Value;
 
 use super::home::{address, is_running, lasted, project_name, state_of};
-use super::{Made, Nav, Params, Takes, error};
+use super::{Made, Nav, Params, Takes, error, hole};
 use crate::catalogue::{Entry, Found};
 use crate::live::Live;
 use crate::render::icon::{agent_mark, agent_name, chevron, icon};
@@ -84,7 +84,7 @@ fn conversation(entry: &Entry, params: &Params, site: &Site, live: &Live) -> scr
         (issues(&session, &conversation, entry))
         (layout(entry, &shown, &session, &conversation, branch_note.as_deref(), events.as_deref(), params, site))
     };
-    Ok(Made { status: StatusCode::OK, title: text::brief(&entry.row.title, 120), nav: Nav::Other, body })
+    Ok(Made { status: StatusCode::OK, title: text::brief(&entry.row.title, 120), nav: Nav::Other, body, rest: None })
 }
 
 /// The head of the branch that is shown.
@@ -259,7 +259,7 @@ fn outline(messages: &[&Message], session: &Session) -> Vec<Outlined> {
     outline
 }
 
-/// What stands above every view of a session.
+/// What stands above every view of a session. How many files it changed is a hole where that is found out.
 pub(crate) fn header(entry: &Entry, view: &str, site: &Site) -> Markup {
     let row = &entry.row;
     let now = (site.now)();
@@ -349,23 +349,31 @@ fn all_facts(entry: &Entry, site: &Site) -> Markup {
 
 fn tabs(entry: &Entry, view: &str, site: &Site) -> Markup {
     let base = address(entry);
-    let files = site.catalogue.changed_files(&entry.source).filter(|files| *files > 0);
-    let tab = |name: &str, path: &str, shown: &str, count: Option<usize>| {
+    let files = match view {
+        "files" => hole(),
+        _ => counted(site.catalogue.changed_files(&entry.source).filter(|files| *files > 0)),
+    };
+    let tab = |name: &str, path: &str, shown: &str, count: Markup| {
         let is_here = (view == name).then_some("page");
-        html! { a href={ (base) (path) } aria-current=[is_here] data-key=(name) { (shown) @if let Some(count) = count { " " span.num { (count) } } } }
+        html! { a href={ (base) (path) } aria-current=[is_here] data-key=(name) { (shown) (count) } }
     };
     html! {
         nav.tabs aria-label="Views of this session" {
-            (tab("conversation", "", "Conversation", None))
-            (tab("tree", "/tree", "Tree", entry.row.branch_count))
+            (tab("conversation", "", "Conversation", html! {}))
+            (tab("tree", "/tree", "Tree", counted(entry.row.branch_count)))
             (tab("files", "/files", "Files", files))
-            (tab("replay", "/replay", "Replay", None))
+            (tab("replay", "/replay", "Replay", html! {}))
             span.end {
                 a class="btn btn-quiet" href={ (base) "/export" } aria-label="Export as one HTML file" { (icon("export")) span.wide-only { "Export" } }
                 a class="btn btn-quiet wide-only" href={ (base) "/export?to=md" } aria-label="Export as Markdown" { "Markdown" }
             }
         }
     }
+}
+
+/// What stands behind the name of a tab.
+pub(crate) fn counted(count: Option<usize>) -> Markup {
+    html! { @if let Some(count) = count { " " span.num { (count) } } }
 }
 
 fn issues(session: &Session, conversation: &Conversation<'_, '_>, entry: &Entry) -> Markup {

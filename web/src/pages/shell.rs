@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Made, Nav};
+use super::{HOLE, Made, Nav};
 use crate::render::icon::{icon, sprite, whole_sprite};
 use crate::render::words;
 use crate::site::Site;
@@ -47,7 +47,7 @@ impl Theme {
     }
 }
 
-/// A whole page. `asked` is what was searched for.
+/// A page with its holes. `asked` is what was searched for.
 pub(crate) fn page(made: &Made, theme: Theme, asked: &str, site: &Site) -> String {
     let shown = html! {
         a.skip href="#main" { "Skip to the content" }
@@ -67,8 +67,9 @@ pub(crate) fn bare(title: &str, body: Markup) -> String {
 
 fn document(title: &str, theme: Theme, has_script: bool, shown: &Markup) -> String {
     let chosen = Some(theme.name()).filter(|_| theme != Theme::System);
-    // What comes while the page is open may need any icon.
-    let icons = if shown.0.contains(" data-live=") { whole_sprite() } else { sprite(&shown.0) };
+    // What comes later may need any icon.
+    let is_whole = !shown.0.contains(" data-live=") && !shown.0.contains(HOLE);
+    let icons = if is_whole { sprite(&shown.0) } else { whole_sprite() };
     html! {
         (DOCTYPE)
         html lang="en" data-theme=[chosen] {

@@ -77,7 +77,7 @@ pub(crate) fn page(params: &Params, site: &Site) -> Made {
             p.meta { "Each request counts once, however often files repeat it. " code { "scrollback stats --explain" } " shows where each number comes from." }
         }
     };
-    Made { status: StatusCode::OK, title: "Stats".to_owned(), nav: Nav::Stats, body }
+    Made { status: StatusCode::OK, title: "Stats".to_owned(), nav: Nav::Stats, body, rest: None }
 }
 
 /// What is asked for.

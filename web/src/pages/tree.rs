@@ -96,6 +96,7 @@ fn tree(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made>
         title: format!("Tree of {}", text::brief(&entry.row.title, 100)),
         nav: Nav::Other,
         body,
+        rest: None,
     })
 }
 

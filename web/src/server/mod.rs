@@ -3,11 +3,13 @@
 mod guard;
 mod listen;
 mod patience;
+mod pieces;
 mod scans;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use axum::Router;
@@ -17,7 +19,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, he
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, any, get, post};
-use maud::html;
+use maud::{Markup, html};
 use scrollback::model::Part;
 use scrollback::view::Conversation;
 use tokio::sync::{Semaphore, mpsc, oneshot};
@@ -28,19 +30,19 @@ use crate::catalogue::Found;
 use crate::export::{self, Document};
 use crate::live::{self, Live, Received};
 use crate::pages::shell::{self, Theme};
-use crate::pages::{Made, Params, Takes, error, files, home, replay, search, session, stats, tree};
+use crate::pages::{HOLE, Made, Params, Rest, Takes, error, files, home, replay, search, session, stats, tree};
 use crate::render::{file, text};
 use crate::site::Site;
 use crate::style::{SCRIPT, STYLE};
 
 pub use guard::{Guard, Secret};
 pub use listen::{Listener, Stop};
-use scans::{Scans, Turn, Waiting};
+use scans::{Busy, Scans, Waiting};
 
 /// How many pages are made at once: each may hold a few megabytes.
 const PAGES_AT_ONCE: usize = 4;
 
-/// How long making a page may take.
+/// How long making a page may take, and the rest of one that has begun.
 const PAGE_TIME: Duration = Duration::from_secs(30);
 
 /// The largest form that is read: it holds one word.
@@ -206,29 +208,7 @@ async fn home_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -
 }
 
 async fn search_page(State(shared): State<Shared>, uri: Uri, headers: HeaderMap) -> Response {
-    let given_up = Arc::default();
-    let _waiting = Waiting(Arc::clone(&given_up));
-    match turn(&shared, &api::params(&uri)).await {
-        Ok(turn) => {
-            make(shared, uri, headers, move |params, site| {
-                let _turn = turn;
-                search::page(params, &given_up, site)
-            })
-            .await
-        }
-        Err(Busy) => make(shared, uri, headers, |_, _| error::busy()).await,
-    }
-}
-
-/// Other searches take too long.
-struct Busy;
-
-/// Waits for the turn of a search, if it needs one.
-async fn turn(shared: &Shared, params: &Params) -> Result<Option<Turn>, Busy> {
-    match search::reads_sessions(params, &shared.site) {
-        true => shared.scans.turn().await.map(Some).ok_or(Busy),
-        false => Ok(None),
-    }
+    make(shared, uri, headers, search::page).await
 }
 
 /// Answers a search.
@@ -238,7 +218,8 @@ async fn searching(
     answer: impl FnOnce(&Ask) -> Result<Response, Problem> + Send + 'static,
 ) -> Response {
     let _waiting = Waiting(ask.given_up.clone());
-    let Ok(turn) = turn(&shared, &ask.params).await else { return Problem::busy().into_response() };
+    let reads_sessions = search::reads_sessions(&ask.params, &shared.site);
+    let Ok(turn) = shared.scans.turn_if(reads_sessions).await else { return Problem::busy().into_response() };
     reading(shared, move || {
         let _turn = turn;
         answer(&ask)
@@ -348,7 +329,7 @@ async fn reading(shared: Shared, answer: impl FnOnce() -> Result<Response, Probl
     }
 }
 
-/// Makes a page on a thread that may read files.
+/// Makes a page on a thread that may read files. One with holes is sent up to the first of them, and the rest when it is known.
 async fn make(
     shared: Shared,
     uri: Uri,
@@ -357,18 +338,52 @@ async fn make(
 ) -> Response {
     let Ok(permit) = shared.pages.clone().acquire_owned().await else { return stopping() };
     let theme = theme_of(&headers);
+    let site = shared.site.clone();
     let made = tokio::task::spawn_blocking(move || {
         let _permit = permit;
         let params = api::params(&uri);
-        let made = page_of(&params, &shared.site);
-        let html = shell::page(&made, theme, params.get("q").unwrap_or_default(), &shared.site);
+        let made = page_of(&params, &site);
+        let html = shell::page(&made, theme, params.get("q").unwrap_or_default(), &site);
         // Sessions are read masked; this is the net below, for names and errors that come from anywhere else.
-        (made.status, shared.site.masked(&html))
+        let known: Vec<String> = match made.rest {
+            Some(_) => html.split(HOLE).map(|piece| site.masked(piece)).collect(),
+            None => vec![site.masked(&html)],
+        };
+        (made.status, known, made.rest)
     });
     match made.await {
-        Ok((status, html)) => page(status, html),
+        Ok((status, known, None)) => page(status, known.concat()),
+        Ok((status, known, Some(rest))) => {
+            page(status, pieces::body(known, |given_up| in_time(shared, rest, given_up)))
+        }
         Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "this page could not be made\n"),
     }
+}
+
+/// What goes into the holes of a page, or into the last of them why that is not known.
+async fn in_time(shared: Shared, rest: Rest, given_up: Arc<AtomicBool>) -> Vec<String> {
+    let filled = tokio::time::timeout(PAGE_TIME, fill(shared, rest, given_up)).await;
+    let filled =
+        filled.unwrap_or_else(|_| Err(failed("This takes too long", "It was given up. Ask for less, or try again.")));
+    filled.unwrap_or_else(|why| vec![why.0])
+}
+
+async fn fill(shared: Shared, rest: Rest, given_up: Arc<AtomicBool>) -> Result<Vec<String>, Markup> {
+    let turn = shared.scans.turn_if(rest.reads_sessions).await.map_err(|Busy| error::busy())?;
+    let permit = shared.pages.clone().acquire_owned().await;
+    let permit = permit.map_err(|_| failed("The server is stopping", "Start it again to go on."))?;
+    let filled = tokio::task::spawn_blocking(move || {
+        let _held = (turn, permit);
+        let filled = (rest.fill)(&shared.site, &given_up);
+        filled.iter().map(|piece| shared.site.masked(&piece.0)).collect()
+    });
+    filled
+        .await
+        .map_err(|_| failed("The rest of this page could not be made", "That is a fault of scrollback."))
+}
+
+fn failed(what: &str, why: &str) -> Markup {
+    error::late(what, html! { p { (why) } })
 }
 
 fn theme_of(headers: &HeaderMap) -> Theme {
@@ -529,9 +544,7 @@ fn write_export(
     is_markdown: bool,
     out: &mut dyn Write,
 ) -> Result<(), export::Error> {
-    // The index may know a session whose file is gone.
-    let gone = |error| scrollback::Error::Io { path: source.path.clone(), source: error };
-    std::fs::metadata(&source.path).map_err(gone)?;
+    site.look_for(source)?;
     let session = site.open(source)?;
     let head = match params.get("head") {
         Some(head) => Some(session.find(head)?),
@@ -592,8 +605,8 @@ fn asset(kind: &'static str, bytes: &'static [u8]) -> Response {
     response
 }
 
-fn page(status: StatusCode, html: String) -> Response {
-    let mut response = (status, html).into_response();
+fn page(status: StatusCode, html: impl Into<Body>) -> Response {
+    let mut response = (status, html.into()).into_response();
     if status == StatusCode::SERVICE_UNAVAILABLE {
         insert(&mut response, header::RETRY_AFTER, RETRY_AFTER_SECONDS);
     }

@@ -19,15 +19,21 @@ pub(super) struct Scans(Arc<Semaphore>);
 /// The turn of one search: it ends when the search has, not when nobody waits for it any more.
 pub(super) struct Turn(#[expect(dead_code, reason = "it is held")] OwnedSemaphorePermit);
 
+/// Those before it take too long.
+pub(super) struct Busy;
+
 impl Scans {
     pub(super) fn new() -> Scans {
         Scans(Arc::new(Semaphore::new(AT_ONCE)))
     }
 
-    /// Waits for a turn; `None` if those before it take too long.
-    pub(super) async fn turn(&self) -> Option<Turn> {
+    /// Waits for the turn of a search, if it needs one.
+    pub(super) async fn turn_if(&self, reads_sessions: bool) -> Result<Option<Turn>, Busy> {
+        if !reads_sessions {
+            return Ok(None);
+        }
         let permit = tokio::time::timeout(PATIENCE, self.0.clone().acquire_owned()).await;
-        permit.ok()?.ok().map(Turn)
+        permit.ok().and_then(Result::ok).map(Turn).map(Some).ok_or(Busy)
     }
 }
 
@@ -49,11 +55,12 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             let scans = Scans::new();
-            let first = scans.turn().await;
-            assert!(first.is_some());
-            assert!(scans.turn().await.is_none(), "the first one still reads");
+            let first = scans.turn_if(true).await;
+            assert!(matches!(first, Ok(Some(_))));
+            assert!(scans.turn_if(true).await.is_err(), "the first one still reads");
+            assert!(matches!(scans.turn_if(false).await, Ok(None)), "it reads nothing");
             drop(first);
-            assert!(scans.turn().await.is_some());
+            assert!(matches!(scans.turn_if(true).await, Ok(Some(_))));
         });
     }
 }
