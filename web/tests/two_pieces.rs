@@ -110,6 +110,26 @@ fn the_files_of_a_session_follow_its_header() {
 }
 
 #[test]
+fn the_tree_of_a_large_session_follows_its_header() {
+    let long = "The water rises. ".repeat(300_000);
+    let running = Running::of(Served::of(&[("sa", talk("Tell me of tides.", &long)), ("sb", talk("small", "one"))]));
+    let opened = running.served.site.opened.lock().unwrap();
+    let mut page = Arriving::of(&running, "/s/sa/tree");
+    page.until("data-key=\"replay\"");
+    assert!(page.so_far.starts_with("HTTP/1.1 200"), "{}", page.so_far);
+    assert!(!page.so_far.contains("</main>"), "{}", page.so_far);
+    drop(opened);
+    let page = page.whole();
+    assert!(page.contains("class=\"tree-key\"") && page.contains(">head</span>"), "{page}");
+    // The heads that are named decide how it went, whatever its size.
+    for (path, status) in
+        [("/s/sa/tree?a=nothing", 404), ("/s/sa/tree", 200), ("/s/sb/tree?a=nothing", 404), ("/s/sb/tree", 200)]
+    {
+        assert_eq!(running.served.page(path).status, status, "{path}");
+    }
+}
+
+#[test]
 fn what_fails_later_is_said_in_the_page() {
     let running = Running::of(served());
     let opened = running.served.site.opened.lock().unwrap();

@@ -93,13 +93,20 @@ fn reason(error: &scrollback::Error) -> (StatusCode, &'static str, Markup) {
 
 /// A session without anything to show.
 pub(crate) fn empty(entry: &Entry) -> Made {
-    problem(
-        StatusCode::OK,
-        "Nothing to read",
-        html! {
-            p { "The file " code { (text::brief(&entry.row.path, 300)) } " has no message yet, or none that can be read." }
-        },
-    )
+    problem(StatusCode::OK, NOTHING, no_message(entry))
+}
+
+/// The same, when the beginning of the page has been sent.
+pub(crate) fn late_empty(entry: &Entry) -> Markup {
+    late(NOTHING, no_message(entry))
+}
+
+const NOTHING: &str = "Nothing to read";
+
+fn no_message(entry: &Entry) -> Markup {
+    html! {
+        p { "The file " code { (text::brief(&entry.row.path, 300)) } " has no message yet, or none that can be read." }
+    }
 }
 
 /// Several sessions have an id that begins so.

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use axum::http::StatusCode;
 use maud::{Markup, PreEscaped, html};
@@ -11,7 +13,7 @@ use scrollback::view::{Conversation, TurnEnd, TurnKind, TurnRow};
 
 use super::home::address;
 use super::session::{header, with};
-use super::{Made, Nav, Params, Takes, error};
+use super::{Made, Nav, Params, Rest, Takes, error, hole};
 use crate::catalogue::Entry;
 use crate::render::icon::icon;
 use crate::render::work::Work;
@@ -35,6 +37,9 @@ const SIDE_BYTES: usize = 60 * 1024;
 /// What a side of more messages took is not counted: each would have to be read.
 const SIDE_MESSAGES_COUNTED: usize = 200;
 
+/// A smaller session is read before anybody notices.
+const LARGE_BYTES: u64 = 4 * 1024 * 1024;
+
 /// The height of a row, and the distance of lanes.
 const ROW: usize = 32;
 const LANE: usize = 24;
@@ -54,11 +59,37 @@ struct Node {
     parent: Option<usize>,
 }
 
+/// The header of a large session, whose tree follows; of others all of it, and where it says whether there are such heads.
 fn tree(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made> {
+    site.look_for(&entry.source)?;
+    let names_heads = ["a", "b"].iter().any(|name| params.get(name).is_some());
+    let (shown, rest) = if entry.row.size_bytes > LARGE_BYTES && !names_heads {
+        let (entry, params) = (entry.clone(), params.clone());
+        let fill = move |site: &Site, _: &Arc<AtomicBool>| {
+            let shown = branches(&entry, &params, site);
+            let shown = shown.map(|shown| shown.unwrap_or_else(|| error::late_empty(&entry)));
+            vec![shown.unwrap_or_else(|error| error::late_unreadable(&error))]
+        };
+        (hole(), Some(Rest { reads_sessions: false, fill: Box::new(fill) }))
+    } else {
+        let Some(shown) = branches(entry, params, site)? else { return Ok(error::empty(entry)) };
+        (shown, None)
+    };
+    Ok(Made {
+        status: StatusCode::OK,
+        title: format!("Tree of {}", text::brief(&entry.row.title, 100)),
+        nav: Nav::Other,
+        body: html! { (header(entry, "tree", site)) (shown) },
+        rest,
+    })
+}
+
+/// What stands below the header, if the session has a turn.
+fn branches(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Option<Markup>> {
     let session = site.whole(&entry.source)?;
     let (nodes, drawn, turns) = nodes(&session, params.number("until"))?;
     if nodes.is_empty() {
-        return Ok(error::empty(entry));
+        return Ok(None);
     }
     let heads: Vec<RecordRef<'_>> =
         session.heads().filter(|head| head.kind != HeadKind::Sidechain).map(|head| head.record).collect();
@@ -69,8 +100,7 @@ fn tree(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made>
     let (a, b) = (chosen("a", 1)?, chosen("b", 0)?);
     let pair = a.zip(b).filter(|_| heads.len() > 1).map(|(a, b)| Pair::new(&session, a, b));
     let picked = pair.as_ref().map(Pair::picked).unwrap_or_default();
-    let body = html! {
-        (header(entry, "tree", site))
+    Ok(Some(html! {
         p.tree-key {
             (key("head", "where it goes on")) (key("on", "on the branch")) (key("", "left behind"))
             @if !picked.is_empty() { (key("picked", "compared below")) }
@@ -90,14 +120,7 @@ fn tree(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made>
             }
         }
         @if let Some(pair) = &pair { (compare(&session, &heads, pair, entry, site)?) }
-    };
-    Ok(Made {
-        status: StatusCode::OK,
-        title: format!("Tree of {}", text::brief(&entry.row.title, 100)),
-        nav: Nav::Other,
-        body,
-        rest: None,
-    })
+    }))
 }
 
 /// Two branches that are compared.
