@@ -30,6 +30,9 @@ use seal::Seal;
 /// How many words that begin alike are looked at to find one that was meant.
 const WORDS_LOOKED_AT: usize = 20_000;
 
+/// With so many parts at once, a larger cache is worth its memory.
+const MANY_PARTS: usize = 1_000;
+
 /// An index of this size is optimized whenever something is forgotten: a larger one takes longer than anybody waits.
 const OPTIMIZED_AT_ONCE_BYTES: i64 = 32 * 1024 * 1024;
 
@@ -302,6 +305,9 @@ impl Index for SqliteIndex {
 
     fn store(&mut self, learned: Vec<Learned>) -> Result<()> {
         let path = self.path.clone();
+        if learned.iter().map(|learned| learned.texts.parts().len()).sum::<usize>() >= MANY_PARTS {
+            self.connection.execute_batch(schema::STORING_MANY).map_err(|error| self.error(error))?;
+        }
         let transaction = self.begin()?;
         let stored = store::store(&transaction, learned);
         stored.and_then(|()| transaction.commit()).map_err(|source| Error::Database { path, source })

@@ -56,8 +56,12 @@ insert into words(words, rank) values ('hashsize', 67108864);
 create virtual table vocabulary using fts5vocab(words, row);
 ";
 
-/// A crash may cost what was stored last, which is read again.
-const SETTINGS: &str = "pragma synchronous = normal; pragma temp_store = memory; pragma cache_size = -32768;";
+/// A crash may cost what was stored last, which is read again. Who asks has pages in the cache of the system, too; a server lives long,
+/// and each question looks at others.
+const SETTINGS: &str = "pragma synchronous = normal; pragma temp_store = memory; pragma cache_size = -8192;";
+
+/// Who stores many parts changes the same pages again and again.
+pub(super) const STORING_MANY: &str = "pragma cache_size = -32768";
 
 /// Makes the folder of an index, for its owner only.
 pub(super) fn make_folder(path: &Path) -> Result<()> {

@@ -54,19 +54,9 @@ pub(crate) fn page(id: &str, params: &Params, site: &Site) -> Made {
     with(id, site, |entry| begun(entry, params, site).unwrap_or_else(|error| error::unreadable(&error)))
 }
 
-/// What is known without reading the session, unless it is asked for one of its files: then it says whether there is such a file.
+/// What is known without reading the session.
 fn begun(entry: &Entry, params: &Params, site: &Site) -> scrollback::Result<Made> {
     site.look_for(&entry.source)?;
-    if let Some(only) = params.number("file") {
-        let count = match site.catalogue.changed_files(&entry.source) {
-            Some(count) => count,
-            None => read(entry, site)?.rows.len(),
-        };
-        if count > 0 && only >= count {
-            let takes = format!("the numbers of {}, from 0", words::plural(count, "file"));
-            return Ok(error::wrong_parameter("file", &only.to_string(), &takes));
-        }
-    }
     let (known, params) = (entry.clone(), params.clone());
     let fill = move |site: &Site, given_up: &Arc<AtomicBool>| {
         files(&known, &params, given_up, site).unwrap_or_else(|error| vec![error::late_unreadable(&error)])
@@ -103,7 +93,8 @@ fn files(entry: &Entry, params: &Params, given_up: &AtomicBool, site: &Site) -> 
         return Ok(Vec::new());
     }
     let turns = turns(&session);
-    let count = counted(Some(rows.len()).filter(|files| *files > 0));
+    let all = rows.len();
+    let count = counted(Some(all).filter(|files| *files > 0));
     let only = params.number("file");
     // A path may have a secret in it: addresses and anchors have the number of the file.
     let rows: Vec<NumberedFile> =
@@ -111,7 +102,13 @@ fn files(entry: &Entry, params: &Params, given_up: &AtomicBool, site: &Site) -> 
     let changes: usize = rows.iter().map(|(_, row)| row.changes.len()).sum();
     let measured = Measured::newest(&session, &history, &rows, site);
     let shown = html! {
-        @if rows.is_empty() {
+        @if rows.is_empty() && all > 0 {
+            div.empty {
+                h2 { "There is no such file" }
+                p { "This session changed " (words::plural(all, "file")) "; their numbers begin at 0." }
+                p { a.link href={ (address(entry)) "/files" } { "every file" } }
+            }
+        } @else if rows.is_empty() {
             div.empty {
                 h2 { "No change of a file is recorded" }
                 p { "Known are snapshots and backups of the agent, and the edits in its tool calls." }

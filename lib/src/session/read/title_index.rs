@@ -24,13 +24,14 @@ pub(crate) struct TitleIndex {
 impl TitleIndex {
     /// The title of a session.
     pub(crate) fn take(&mut self, source: &Source) -> Option<IndexTitle> {
-        self.titles.remove(&source.name())
+        if self.titles.is_empty() { None } else { self.titles.remove(&source.name()) }
     }
 
     /// Adds what the index has about a session.
-    pub(crate) fn describe(&mut self, source: Source) -> Source {
-        let index_title = self.take(&source);
-        Source { index_title, unreadable_index: self.unreadable.clone(), ..source }
+    pub(crate) fn describe(&mut self, mut source: Source) -> Source {
+        source.index_title = self.take(&source);
+        source.unreadable_index.clone_from(&self.unreadable);
+        source
     }
 }
 
