@@ -5,11 +5,11 @@ use rayon::prelude::*;
 use scrollback::view::SessionRow;
 use scrollback::view::counting::{CountedSession, SessionCounts};
 use scrollback::{Error as ReadError, Session, Source};
-use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::archive::{Archive, Reader};
 use crate::checked::{with_sum, without_sum};
-use crate::index::{Place, SourceId};
+use crate::index::Place;
 use crate::prices::{self, PRICES};
 
 /// What an index stores of a session for counting, and the stamp of its files then.
@@ -32,21 +32,6 @@ pub struct Counted {
     pub unreadable: Vec<ReadError>,
 }
 
-/// A session to be counted.
-struct Uncounted {
-    row: Box<SessionRow>,
-    source: Source,
-    /// Its number and its stamp in the index.
-    known: Option<(SourceId, u64)>,
-    stored: Option<StoredCounts>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Priced {
-    prices: String,
-    counts: SessionCounts,
-}
-
 impl Archive {
     /// What sessions can add to a count. Those that [`Archive::describe`] has just found unchanged are not read again.
     pub fn count(
@@ -57,39 +42,39 @@ impl Archive {
     ) -> Counted {
         let known = self.known();
         let mut stored = self.ask(|index| index.counts()).unwrap_or_default();
-        let uncounted: Vec<Uncounted> = sessions
+        // Each session, its number and its stamp in the index, and what that has of it.
+        let uncounted: Vec<_> = sessions
             .into_iter()
             .map(|(row, source)| {
                 let known = known.get(&Place::of(&source)).map(|known| (known.id, known.stamp));
                 let stored = known.and_then(|(id, stamp)| stored.remove(&id).filter(|stored| stored.stamp == stamp));
-                Uncounted { row, source, known, stored }
+                (row, source, known, stored)
             })
             .collect();
         let (places, now) = (self.places.clone(), self.now);
         let reader = Reader { places: &places, now };
-        let count = |Uncounted { row, source, known, stored }| {
-            let (counts, learned) = match stored.and_then(|stored: StoredCounts| from_bytes(&stored.bytes)) {
+        let count = |(row, source, known, stored): &(Box<SessionRow>, Source, Option<_>, Option<StoredCounts>)| {
+            let (counts, learned) = match stored.as_ref().and_then(|stored| from_bytes(&stored.bytes)) {
                 Some(counts) => (Ok(counts), None),
                 None => {
                     let stamp = source.stamp();
-                    let counts = reader.session(&source, None).and_then(|session| priced(&session));
+                    let counts = reader.session(source, None).and_then(|session| priced(&session));
                     // What was appended in the meantime is counted next time.
                     let known = known.filter(|(_, known)| Some(*known) == stamp);
-                    let bytes = counts.as_ref().ok().and_then(to_bytes);
-                    let learned = known.zip(bytes).map(|((id, stamp), bytes)| (id, StoredCounts { stamp, bytes }));
+                    let stored = |((id, stamp), counts)| (id, StoredCounts { stamp, bytes: to_bytes(counts) });
+                    let learned = known.zip(counts.as_ref().ok()).map(stored);
                     (counts, learned)
                 }
             };
             on_counted();
-            let is_in_scope = is_in_scope(&row);
-            (counts.map(|counts| CountedSession { row, counts, is_in_scope }), source, learned)
+            (counts, is_in_scope(row), learned)
         };
-        let done: Vec<_> = uncounted.into_par_iter().map(count).collect();
+        let done: Vec<_> = uncounted.par_iter().map(count).collect();
         let (mut counted, mut learned) = (Counted::default(), HashMap::new());
-        for (session, source, stored) in done {
-            match session {
-                Ok(session) => {
-                    counted.sessions.push(session);
+        for ((row, source, ..), (counts, is_in_scope, stored)) in uncounted.into_iter().zip(done) {
+            match counts {
+                Ok(counts) => {
+                    counted.sessions.push(CountedSession { row, counts, is_in_scope });
                     counted.sources.push(source);
                 }
                 Err(error) => counted.unreadable.push(error),
@@ -104,7 +89,7 @@ impl Archive {
 }
 
 /// What a session can add to a count, as an index stores it.
-pub(crate) fn counted(session: &Session) -> scrollback::Result<Option<Vec<u8>>> {
+pub(crate) fn counted(session: &Session) -> scrollback::Result<Vec<u8>> {
     Ok(to_bytes(&priced(session)?))
 }
 
@@ -114,10 +99,9 @@ fn priced(session: &Session) -> scrollback::Result<SessionCounts> {
     Ok(counts)
 }
 
-fn to_bytes(counts: &SessionCounts) -> Option<Vec<u8>> {
-    postcard::to_stdvec(&Priced { prices: PRICES.to_owned(), counts: counts.clone() })
-        .ok()
-        .map(with_sum)
+/// The hash of the list of prices, and the counts.
+fn to_bytes(counts: &SessionCounts) -> Vec<u8> {
+    with_sum([&list_of_prices()[..], &counts.to_bytes()].concat())
 }
 
 /// Whether what was stored says the same as what is counted now.
@@ -127,9 +111,14 @@ pub(crate) fn is_same(stored: &[u8], counted: &[u8]) -> bool {
 
 /// What was stored; `None` if it is damaged. What was priced by another list is priced again.
 fn from_bytes(bytes: &[u8]) -> Option<SessionCounts> {
-    let Priced { prices, mut counts } = postcard::from_bytes(without_sum(bytes)?).ok()?;
-    if prices != PRICES {
+    let (prices, counts) = without_sum(bytes)?.split_first_chunk()?;
+    let mut counts = SessionCounts::from_bytes(counts)?;
+    if *prices != list_of_prices() {
         prices::price(&mut counts);
     }
     Some(counts)
+}
+
+fn list_of_prices() -> [u8; 8] {
+    xxh3_64(PRICES.as_bytes()).to_le_bytes()
 }

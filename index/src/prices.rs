@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use genai_prices::{PriceRequest, Usage as Units, UsageKey};
 use jiff::Timestamp;
 use scrollback::model::{Cost, Usage};
-use scrollback::view::counting::SessionCounts;
+use scrollback::view::counting::{RequestCost, SessionCounts};
 
 /// The list: what is stored with prices of another one is priced again.
 pub const PRICES: &str = "genai-prices 0.2.1";
@@ -51,10 +51,11 @@ pub fn listed_cost(model: &str, at: Option<Timestamp>, usage: Usage) -> Option<C
 
 /// Prices the requests of a session that the agent did not record the cost of.
 pub(crate) fn price(counts: &mut SessionCounts) {
-    for request in counts.requests.iter_mut().filter(|request| request.recorded_cost.is_none()) {
+    for request in counts.requests.iter_mut().filter(|request| !matches!(request.cost, RequestCost::Recorded(_))) {
         let model = request.model.and_then(|model| counts.models.get(usize::from(model)));
         let at = request.at.and_then(|at| Timestamp::from_microsecond(at).ok());
-        request.listed_cost = model.and_then(|model| listed_cost(model, at, request.usage()));
+        let listed = model.and_then(|model| listed_cost(model, at, request.usage()));
+        request.cost = listed.map_or(RequestCost::Unknown, RequestCost::Listed);
     }
 }
 

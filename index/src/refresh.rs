@@ -320,8 +320,7 @@ impl Stored {
         let row = session.row()?;
         let expected = session.checkpoint()?.map(|_| standings(session, texts));
         let counted = counts::counted(session)?;
-        let has_counts =
-            |stored: &StoredCounts| counted.as_ref().is_some_and(|now| counts::is_same(&stored.bytes, now));
+        let has_counts = |stored: &StoredCounts| counts::is_same(&stored.bytes, &counted);
         Ok(self.card.as_ref().is_some_and(|card| card.is_of(&row))
             && self.requests.as_ref() == Some(&row.named_requests)
             && self.standings == expected
@@ -342,7 +341,7 @@ impl Pending {
         each_part(&mut texts, session.records(), depth == Depth::Everything, |part| parts.push(part))?;
         let standings = standings(&session, &texts);
         let learned = self.learned(&session, stamp, depth, Texts::Whole(parts), standings)?;
-        Ok(Some(Learned { counts: counts::counted(&session)?, ..learned }))
+        Ok(Some(Learned { counts: Some(counts::counted(&session)?), ..learned }))
     }
 
     fn read_appended(&self, reading: &ReadOptions<'_>) -> Read {

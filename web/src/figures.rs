@@ -201,8 +201,7 @@ fn of_sessions(
         for (request, _) in counted {
             let request = elected.whole(request);
             let model = request.model.and_then(|model| session.counts.models.get(usize::from(model)));
-            let known = request.recorded_cost.or(request.listed_cost);
-            own.add(known.or_else(|| price(model?, request.usage())));
+            own.add(request.cost.known().or_else(|| price(model?, request.usage())));
             usage.add(request.usage());
         }
         costs[at].own = own;

@@ -103,8 +103,7 @@ impl Archive {
                 let request = &if is_counted { elected.whole(request) } else { *request };
                 let usage = request.usage();
                 let model = request.model.and_then(|model| session.counts.models.get(usize::from(model)));
-                let known = request.recorded_cost.or(request.listed_cost);
-                let cost = known.or_else(|| price(model?, usage)).map(|cost| cost.to_usd());
+                let cost = request.cost.known().or_else(|| price(model?, usage)).map(|cost| cost.to_usd());
                 let count = |count: Option<u64>| count.map(|count| count as i64);
                 statement.execute(params![
                     format!("{:016x}", request.id),

@@ -34,6 +34,7 @@ pub mod project;
 pub(crate) mod project_path;
 pub(crate) mod git;
 pub(crate) mod hash;
+pub(crate) mod varint;
 pub(crate) mod place;
 pub mod regular_file;
 pub(crate) mod metadata;

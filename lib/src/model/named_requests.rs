@@ -2,6 +2,7 @@
 //! looks at the tokens of a few.
 
 use crate::model::record::Usage;
+use crate::model::varint;
 
 /// Requests, each with the hash of its name and its tokens: all names, then all tokens.
 ///
@@ -57,7 +58,7 @@ impl FromIterator<(u64, Usage)> for NamedRequests {
         let mut bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
         for Usage { input, output, cache_read, cache_write, reasoning } in usages {
             for count in [input, output, cache_read, cache_write, reasoning] {
-                push_number(count.map_or(0, |count| count.saturating_add(1)), &mut bytes);
+                varint::push(count.map_or(0, |count| count.saturating_add(1)), &mut bytes);
             }
         }
         NamedRequests(bytes)
@@ -67,31 +68,9 @@ impl FromIterator<(u64, Usage)> for NamedRequests {
 const NUMBER_BYTES: usize = size_of::<u64>();
 
 fn take_usage(bytes: &mut &[u8]) -> Option<Usage> {
-    let mut count = || Some(take_number(bytes)?.checked_sub(1));
+    let mut count = || Some(varint::take(bytes)?.checked_sub(1));
     let [input, output, cache_read, cache_write, reasoning] = [count()?, count()?, count()?, count()?, count()?];
     Some(Usage { input, output, cache_read, cache_write, reasoning })
-}
-
-/// Seven bits a byte, the lowest first; the highest bit says that more follow.
-fn push_number(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn take_number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut number = 0;
-    for shift in (0..64).step_by(7) {
-        let (first, rest) = bytes.split_first()?;
-        *bytes = rest;
-        number |= u64::from(first & 0x7f) << shift;
-        if first & 0x80 == 0 {
-            return Some(number);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

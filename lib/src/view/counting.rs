@@ -11,6 +11,7 @@
 mod collect;
 mod elect;
 mod level;
+mod packed;
 mod stats;
 mod trace;
 mod twins;
@@ -23,8 +24,9 @@ pub use level::Level;
 pub use stats::{Block, BlockLeft, Stats, StatsQuery, StatsRow, blocks, stats};
 pub use trace::{RequestTrace, traces, unread_usages};
 
-use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::Xxh3;
+use std::ops::Range;
+
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::record::{Cost, SessionId, Usage};
 use crate::view::answers::SessionRow;
@@ -35,8 +37,9 @@ pub const ABSURD_TOKENS: u64 = 1_000_000_000;
 /// A longer pause is not active time.
 pub const PAUSE_LIMIT_MS: i64 = 5 * 60 * 1000;
 
-/// What a session can add to a count. Names are numbers in `models` and `tools`; texts are not kept.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+/// What a session can add to a count. Names are numbers in `models` and `tools`; texts are not kept. A count looks at a hundred thousands
+/// of facts, so they are small, and own no memory.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SessionCounts {
     /// The models that its facts name.
     pub models: Vec<String>,
@@ -50,10 +53,12 @@ pub struct SessionCounts {
     pub requests: Vec<RequestFact>,
     /// What happened in it, in file order.
     pub events: Vec<EventFact>,
+    /// The hashes of the paths that its calls changed.
+    pub files: Vec<u64>,
 }
 
 /// A session that another one was made of.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     /// Its dialect; `None` is that of the copy.
     pub dialect: Option<String>,
@@ -62,7 +67,7 @@ pub struct Origin {
 }
 
 /// One request to a model, however many records repeat it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestFact {
     /// The same for copies of the request in other sessions.
     pub id: u64,
@@ -72,12 +77,10 @@ pub struct RequestFact {
     pub model: Option<u16>,
     /// The number of the session that it was copied from, if the record says so.
     pub origin: Option<u8>,
-    /// Input, output, read from a cache, written to a cache, reasoning.
-    pub tokens: [Option<u64>; 5],
-    /// What it cost by the agent's own account.
-    pub recorded_cost: Option<Cost>,
-    /// What it cost by a list of prices.
-    pub listed_cost: Option<Cost>,
+    /// What is believed of its tokens.
+    pub tokens: Tokens,
+    /// What it cost.
+    pub cost: RequestCost,
     /// The line that the tokens are from.
     pub line: u32,
     /// The record that they are from, by its number in file order.
@@ -88,8 +91,23 @@ pub struct RequestFact {
     pub events_before: u32,
 }
 
+/// The tokens of a request, each [`ABSURD_TOKENS`] at most, or not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tokens([u32; 5]);
+
+/// What a request cost, and who says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestCost {
+    /// Nobody does.
+    Unknown,
+    /// The agent recorded it.
+    Recorded(Cost),
+    /// A list of prices has it.
+    Listed(Cost),
+}
+
 /// Something that happened in a session.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventFact {
     /// What it was, by hash: the same for copies of it in other sessions.
     pub content: u64,
@@ -106,7 +124,7 @@ pub struct EventFact {
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventKind {
     /// A prompt.
     Prompt {
@@ -134,8 +152,8 @@ pub enum EventKind {
         is_retry: bool,
         /// How long it took.
         duration_ms: Option<u64>,
-        /// The hashes of the paths that it changed.
-        files: Vec<u64>,
+        /// The paths that it changed, by their numbers in [`SessionCounts::files`].
+        files: Range<u32>,
     },
     /// A compaction.
     Compaction,
@@ -152,20 +170,50 @@ pub struct CountedSession {
     pub is_in_scope: bool,
 }
 
+impl SessionCounts {
+    /// The hashes of the paths that a call changed.
+    pub(crate) fn paths(&self, files: &Range<u32>) -> &[u64] {
+        self.files.get(files.start as usize..files.end as usize).unwrap_or(&[])
+    }
+}
+
 impl RequestFact {
     /// Its tokens.
     pub fn usage(&self) -> Usage {
-        let [input, output, cache_read, cache_write, reasoning] = self.tokens;
+        let [input, output, cache_read, cache_write, reasoning] = self.tokens.counts();
         Usage { input, output, cache_read, cache_write, reasoning }
+    }
+}
+
+impl Tokens {
+    /// What stands for a count that is not known: more than is believed.
+    const UNKNOWN: u32 = u32::MAX;
+
+    /// Input, output, read from a cache, written to a cache, reasoning. What is not believed is not known.
+    pub(crate) fn new(counts: [Option<u64>; 5]) -> Tokens {
+        let believed = |count: Option<u64>| count.filter(|count| *count <= ABSURD_TOKENS).map(|count| count as u32);
+        Tokens(counts.map(|count| believed(count).unwrap_or(Tokens::UNKNOWN)))
+    }
+
+    /// The same five.
+    pub(crate) fn counts(self) -> [Option<u64>; 5] {
+        self.0.map(|count| (count != Tokens::UNKNOWN).then_some(u64::from(count)))
+    }
+}
+
+impl RequestCost {
+    /// The cost, whoever says so.
+    pub fn known(self) -> Option<Cost> {
+        match self {
+            RequestCost::Unknown => None,
+            RequestCost::Recorded(cost) | RequestCost::Listed(cost) => Some(cost),
+        }
     }
 }
 
 impl EventFact {
     /// The same for copies of it, which repeat its time. Without a time, nothing shows that something is a copy.
     pub(crate) fn id(&self) -> Option<u64> {
-        let mut hash = Xxh3::new();
-        hash.update(&self.at?.to_le_bytes());
-        hash.update(&self.content.to_le_bytes());
-        Some(hash.digest())
+        Some(xxh3_64([self.at?.to_le_bytes(), self.content.to_le_bytes()].as_flattened()))
     }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use scrollback::Session;
 use scrollback::model::Usage;
 use scrollback::view::counting::{
-    CountedSession, Elected, Reason, RequestFact, RequestTrace, StatsQuery, traces, unread_usages,
+    CountedSession, Elected, Reason, RequestCost, RequestFact, RequestTrace, StatsQuery, traces, unread_usages,
 };
 use scrollback_index::{Archive, Counted, PRICES};
 use serde::Serialize;
@@ -111,10 +111,10 @@ fn explain(
     let usage = request.usage();
     let model = request.model.and_then(|model| session.counts.models.get(usize::from(model)));
     let by_file = || model.and_then(|model| (query.price)(model, usage));
-    let (cost, cost_from) = match (request.recorded_cost, request.listed_cost) {
-        (Some(cost), _) => (Some(cost), "recorded"),
-        (None, Some(cost)) => (Some(cost), PRICES),
-        (None, None) => by_file().map_or((None, "unpriced"), |cost| (Some(cost), "prices.toml")),
+    let (cost, cost_from) = match request.cost {
+        RequestCost::Recorded(cost) => (Some(cost), "recorded"),
+        RequestCost::Listed(cost) => (Some(cost), PRICES),
+        RequestCost::Unknown => by_file().map_or((None, "unpriced"), |cost| (Some(cost), "prices.toml")),
     };
     let lines = trace.lines.len();
     let rule = match reason {

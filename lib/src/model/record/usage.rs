@@ -51,6 +51,16 @@ impl Cost {
         self.nano_usd as f64 / NANOS_PER_USD
     }
 
+    /// The amount as it is stored: in thousand millionths of a dollar.
+    pub(crate) fn nano_usd(self) -> u64 {
+        self.nano_usd
+    }
+
+    /// The amount that was stored.
+    pub(crate) fn from_nano_usd(nano_usd: u64) -> Cost {
+        Cost { nano_usd }
+    }
+
     /// A share of it: `part` of `whole`.
     pub(crate) fn share(self, part: u128, whole: u128) -> Cost {
         let nano_usd = (u128::from(self.nano_usd) * part).checked_div(whole).unwrap_or(0);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use rayon::prelude::*;
 use serde_json::Value;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -169,7 +170,8 @@ impl Source {
     pub fn walk_all(layouts: &[(&'static dyn Dialect, Layout)]) -> Vec<Result<Source>> {
         let mut found: Vec<Result<Source>> = Vec::new();
         let mut known: HashMap<(OsString, Option<String>), usize> = HashMap::new();
-        for source in layouts.iter().flat_map(|(dialect, layout)| Source::files(*dialect, layout)) {
+        let of_each: Vec<_> = layouts.par_iter().map(|(dialect, layout)| Source::files(*dialect, layout)).collect();
+        for source in of_each.into_iter().flatten() {
             let Ok(source) = source else {
                 found.push(source);
                 continue;

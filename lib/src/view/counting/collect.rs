@@ -6,7 +6,9 @@ use hashbrown::HashMap;
 use serde::Deserialize;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::{ABSURD_TOKENS, EventFact, EventKind, Origin, PAUSE_LIMIT_MS, RequestFact, SessionCounts};
+use super::{
+    ABSURD_TOKENS, EventFact, EventKind, Origin, PAUSE_LIMIT_MS, RequestCost, RequestFact, SessionCounts, Tokens,
+};
 use crate::dialect::layout::beside_converted;
 use crate::model::error::Result;
 use crate::model::message::{Part, ToolPart, ToolState};
@@ -205,10 +207,12 @@ impl<'s> Collector<'s> {
             ToolState::OutputError { .. } | ToolState::OutputDenied { .. } => (true, None),
             _ => (false, recorded_duration(call)),
         };
-        let files = match ToolView::of(call) {
-            ToolView::Change(changes) => changes.files.iter().map(|file| self.path(file.path)).collect(),
-            _ => Vec::new(),
-        };
+        let first_file = self.counts.files.len() as u32;
+        if let ToolView::Change(changes) = ToolView::of(call) {
+            let paths: Vec<u64> = changes.files.iter().map(|file| self.path(file.path)).collect();
+            self.counts.files.extend(paths);
+        }
+        let files = first_file..self.counts.files.len() as u32;
         let tool = number_of(&mut self.counts.tools, &self.session.shown(&call.name));
         let kind = EventKind::Call { tool, has_failed, is_retry, duration_ms, files };
         let event = self.push(record, &xxh3_64(call.call_id.as_bytes()).to_le_bytes(), model, kind);
@@ -276,10 +280,11 @@ impl<'s> Collector<'s> {
             let (first, entry) = (&session.skeleton.entries[first], (entry, &session.skeleton.entries[entry]));
             let at = Some(first.at).filter(|at| *at != NO_TIME);
             let (tokens, absurd) = believed(request.usage);
+            let recorded = costs.remove(&request.first()).or(request.cost);
             let id = match (id, at) {
                 (RequestId::Named(name), _) => *name,
                 (RequestId::Record(_), Some(at)) => {
-                    let counts = tokens.map(|count| count.map_or(0, |count| count + 1).to_le_bytes());
+                    let counts = tokens.counts().map(|count| count.map_or(0, |count| count + 1).to_le_bytes());
                     hash_of([&at.to_le_bytes()[..], counts.as_flattened()])
                 }
                 (RequestId::Record(record), None) => self.own_id(*record, b"request"),
@@ -294,8 +299,7 @@ impl<'s> Collector<'s> {
                 model: model.map(|model| number_of(&mut self.counts.models, &session.shown(model))),
                 origin,
                 tokens,
-                recorded_cost: costs.remove(&request.first()).or(request.cost),
-                listed_cost: None,
+                cost: recorded.map_or(RequestCost::Unknown, RequestCost::Recorded),
                 line: reported.place.line,
                 record: owners[entry.0].unwrap_or(u32::MAX),
                 absurd,
@@ -371,12 +375,11 @@ fn shared_costs(session: &Session, requests: &[(RequestId, Request<'_>)]) -> Has
 }
 
 /// The counts of a request that can be true, and how many are not.
-fn believed(usage: Usage) -> ([Option<u64>; 5], u8) {
+fn believed(usage: Usage) -> (Tokens, u8) {
     let Usage { input, output, cache_read, cache_write, reasoning } = usage;
     let counts = [input, output, cache_read, cache_write, reasoning];
-    let is_absurd = |count: &u64| *count > ABSURD_TOKENS;
-    let absurd = counts.iter().flatten().filter(|count| is_absurd(count)).count() as u8;
-    (counts.map(|count| count.filter(|count| !is_absurd(count))), absurd)
+    let absurd = counts.iter().flatten().filter(|count| **count > ABSURD_TOKENS).count() as u8;
+    (Tokens::new(counts), absurd)
 }
 
 fn hash_of<const N: usize>(pieces: [&[u8]; N]) -> u64 {

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 
 use super::twins::{Twins, replayed};
-use super::{CountedSession, Origin, RequestFact};
+use super::{CountedSession, EventFact, Origin, RequestCost, RequestFact, SessionCounts};
 use crate::model::record::SessionId;
 use crate::view::answers::SessionRow;
 
@@ -43,39 +43,41 @@ impl Elected {
     pub fn among(sessions: &[CountedSession]) -> Elected {
         let by_id = by_id(sessions);
         let mut order: Vec<usize> = (0..sessions.len()).collect();
-        order.sort_by_key(|at| {
+        order.sort_by_cached_key(|at| {
             let row = &sessions[*at].row;
             // A copy of a session starts when that did.
             (row.started.is_none(), row.started, row.forked_from.is_some(), row.id.as_str(), row.path.as_str())
         });
         let sources = Sources::among(&order, sessions, &by_id);
-        let count = |facts: fn(&CountedSession) -> usize| sessions.iter().map(facts).sum::<usize>();
-        let mut election = Election {
-            sessions,
-            requests: Seen::with_capacity(count(|session| session.counts.requests.len())),
-            events: Seen::with_capacity(count(|session| session.counts.events.len())),
-            elected: Elected {
-                requests: vec![Vec::new(); sessions.len()],
-                events: vec![Vec::new(); sessions.len()],
-                greatest: HashMap::new(),
-                roots: (0..sessions.len()).map(|at| root(at, sessions, &by_id)).collect(),
-            },
-        };
-        let mut is_done = vec![false; sessions.len()];
-        for at in sources.first(&order) {
-            let twins = sources.twins(at, sessions, &is_done);
-            let forked_from = forked_from(election.elected.roots[at] as usize, sessions, &by_id);
-            election.add(at, &twins, &forked_from);
-            is_done[at] = true;
+        let order = sources.first(&order);
+        let (mut is_done, mut twins) = (vec![false; sessions.len()], vec![Twins::default(); sessions.len()]);
+        for at in &order {
+            twins[*at] = sources.twins(*at, sessions, &is_done);
+            is_done[*at] = true;
         }
-        election.elected
+        let roots: Vec<u32> = (0..sessions.len()).map(|at| root(at, sessions, &by_id)).collect();
+        let forked_from: Vec<Vec<u32>> =
+            roots.iter().map(|root| forked_from(*root as usize, sessions, &by_id)).collect();
+        let election = Election { sessions, order: &order, twins: &twins, roots: &roots, forked_from: &forked_from };
+        let ((requests, repeated), (events, _)) =
+            rayon::join(|| election.elect::<RequestFact>(), || election.elect::<EventFact>());
+        let mut elected = Elected { requests, events, greatest: HashMap::new(), roots };
+        let request = |(session, number): Place| &sessions[session as usize].counts.requests[number as usize];
+        for (repeated, first) in repeated {
+            let (repeated, first) = (request(repeated), request(first));
+            // A conversion has tokens as its format has them.
+            if first.id == repeated.id {
+                elected.keep_greater(repeated, first);
+            }
+        }
+        elected
     }
 
     /// A request that counts, with the tokens of its greatest occurrence, and what those cost.
     pub fn whole(&self, request: &RequestFact) -> RequestFact {
         let greatest = self.greatest.get(&request.id).unwrap_or(request);
-        let recorded_cost = request.recorded_cost.or(greatest.recorded_cost);
-        RequestFact { tokens: greatest.tokens, recorded_cost, listed_cost: greatest.listed_cost, ..*request }
+        let cost = if let RequestCost::Recorded(_) = request.cost { request.cost } else { greatest.cost };
+        RequestFact { tokens: greatest.tokens, cost, ..*request }
     }
 
     /// The times of the facts of a session but those that it says are copies. Of two sessions that repeat each other without saying so,
@@ -89,9 +91,8 @@ impl Elected {
 
     /// Keeps the whole usage with the greatest output.
     fn keep_greater(&mut self, repeated: &RequestFact, first: &RequestFact) {
-        let known = self.greatest.get(&first.id).unwrap_or(first).tokens;
-        let [_, output, ..] = repeated.tokens;
-        if repeated.tokens != known && output >= known[1] {
+        let known = self.greatest.get(&first.id).unwrap_or(first);
+        if repeated.tokens != known.tokens && repeated.usage().output >= known.usage().output {
             self.greatest.insert(first.id, *repeated);
         }
     }
@@ -103,57 +104,98 @@ pub(super) type Place = (u32, u32);
 /// Where each fact counts.
 type Seen = HashMap<u64, Place>;
 
+/// What is elected: a request or an event. The two know nothing of each other.
+trait Fact: Sized {
+    /// Those of a session.
+    fn all(counts: &SessionCounts) -> &[Self];
+    /// What they are copies of, by their numbers.
+    fn twins(twins: &Twins) -> &HashMap<u32, Place>;
+    /// The same for copies of it.
+    fn id(&self) -> Option<u64>;
+    /// Whether its record says that it was copied.
+    fn is_marked(&self) -> bool;
+}
+
+impl Fact for RequestFact {
+    fn all(counts: &SessionCounts) -> &[RequestFact] {
+        &counts.requests
+    }
+
+    fn twins(twins: &Twins) -> &HashMap<u32, Place> {
+        &twins.requests
+    }
+
+    fn id(&self) -> Option<u64> {
+        Some(self.id)
+    }
+
+    fn is_marked(&self) -> bool {
+        self.origin.is_some()
+    }
+}
+
+impl Fact for EventFact {
+    fn all(counts: &SessionCounts) -> &[EventFact] {
+        &counts.events
+    }
+
+    fn twins(twins: &Twins) -> &HashMap<u32, Place> {
+        &twins.events
+    }
+
+    fn id(&self) -> Option<u64> {
+        self.id()
+    }
+
+    fn is_marked(&self) -> bool {
+        self.origin.is_some()
+    }
+}
+
 struct Election<'a> {
     sessions: &'a [CountedSession],
-    requests: Seen,
-    events: Seen,
-    elected: Elected,
+    /// Each session after those that it has copies of.
+    order: &'a [usize],
+    /// Of each session, what its facts are copies of, ...
+    twins: &'a [Twins],
+    /// ... the session that it belongs to, ...
+    roots: &'a [u32],
+    /// ... and those that this one was forked from.
+    forked_from: &'a [Vec<u32>],
 }
 
 impl Election<'_> {
-    /// Adds a session, after those that it has copies of.
-    fn add(&mut self, at: usize, twins: &Twins, forked_from: &[u32]) {
-        let session = &self.sessions[at];
+    /// Whether each fact of each session counts, and those that another one repeats: where, and where it counts.
+    fn elect<F: Fact>(&self) -> (Vec<Vec<Reason>>, Vec<(Place, Place)>) {
+        let facts = |at: usize| F::all(&self.sessions[at].counts);
+        let mut seen = Seen::with_capacity((0..self.sessions.len()).map(|at| facts(at).len()).sum());
+        let (mut elected, mut repeated) = (vec![Vec::new(); self.sessions.len()], Vec::new());
+        for at in self.order.iter().copied() {
+            let twins = F::twins(&self.twins[at]);
+            let reasons = (0..).zip(facts(at)).map(|(number, fact)| {
+                let here = (at as u32, number);
+                let twin = twins.get(&number).map(|twin| {
+                    let id = facts(twin.0 as usize)[twin.1 as usize].id();
+                    id.and_then(|id| seen.get(&id).copied()).unwrap_or(*twin)
+                });
+                let first = counted_at(fact.id(), here, twin, &mut seen);
+                repeated.extend(first.map(|first| (here, first)));
+                first.map_or(Reason::Counted, |(first, _)| self.reason(at, first, twin.is_some() || fact.is_marked()))
+            });
+            elected[at] = reasons.collect();
+        }
+        (elected, repeated)
+    }
+
+    /// Why a fact does not count that counts in another session.
+    fn reason(&self, at: usize, first: u32, is_marked: bool) -> Reason {
         // A fork that does not mark its copies repeats the facts of the session that it names, or of that one's sub-agents. A further
         // file with the same id is a copy of the whole.
-        let is_copy = |first: u32, is_marked: bool| {
-            let of = &self.sessions[first as usize].row;
-            let is_same = of.id == session.row.id && of.dialect == session.row.dialect;
-            is_marked || is_same || forked_from.contains(&self.elected.roots[first as usize])
-        };
-        let reason = |first: Option<Place>, is_marked: bool| match first {
-            None => Reason::Counted,
-            Some((first, _)) if is_copy(first, is_marked) => Reason::CopyOf(first),
-            Some((first, _)) => Reason::Repeats(first),
-        };
-        let (mut requests, mut repeated) = (Vec::new(), Vec::new());
-        for (number, request) in session.counts.requests.iter().enumerate() {
-            let here = (at as u32, number as u32);
-            let twin = twins.requests.get(&here.1).map(|twin| {
-                let id = self.sessions[twin.0 as usize].counts.requests[twin.1 as usize].id;
-                self.requests.get(&id).copied().unwrap_or(*twin)
-            });
-            let first = counted_at(Some(request.id), here, twin, &mut self.requests);
-            repeated.extend(first.map(|first| (request, first)));
-            requests.push(reason(first, twin.is_some() || request.origin.is_some()));
-        }
-        let mut events = Vec::new();
-        for (number, event) in session.counts.events.iter().enumerate() {
-            let here = (at as u32, number as u32);
-            let twin = twins.events.get(&here.1).map(|twin| {
-                let id = self.sessions[twin.0 as usize].counts.events[twin.1 as usize].id();
-                id.and_then(|id| self.events.get(&id).copied()).unwrap_or(*twin)
-            });
-            let first = counted_at(event.id(), here, twin, &mut self.events);
-            events.push(reason(first, twin.is_some() || event.origin.is_some()));
-        }
-        (self.elected.requests[at], self.elected.events[at]) = (requests, events);
-        for (request, (session, number)) in repeated {
-            let first = &self.sessions[session as usize].counts.requests[number as usize];
-            // A conversion has tokens as its format has them.
-            if first.id == request.id {
-                self.elected.keep_greater(request, first);
-            }
+        let (of, row) = (&self.sessions[first as usize].row, &self.sessions[at].row);
+        let is_same = of.id == row.id && of.dialect == row.dialect;
+        match is_marked || is_same || self.forked_from[at].contains(&self.roots[first as usize]) {
+            true => Reason::CopyOf(first),
+            false => Reason::Repeats(first),
         }
     }
 }

@@ -1,7 +1,6 @@
 //! What the rows of a count are: days, projects, models and so on.
 
-use jiff::Timestamp;
-use jiff::tz::TimeZone;
+use jiff::civil::Date;
 
 use crate::model::named_enum;
 
@@ -50,9 +49,8 @@ impl Level {
         matches!(self, Level::Day | Level::Week | Level::Month)
     }
 
-    /// The name of the period that an instant is in.
-    pub(super) fn period(self, at: Timestamp, zone: &TimeZone) -> String {
-        let date = at.to_zoned(zone.clone()).date();
+    /// The name of the period that a day is in.
+    pub(super) fn period(self, date: Date) -> String {
         match self {
             Level::Week => {
                 let week = date.iso_week_date();

@@ -2,11 +2,12 @@
 
 use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 
 use super::elect::{Elected, Reason};
-use super::{CountedSession, EventKind, Level, RequestFact};
+use super::{CountedSession, EventKind, Level, RequestFact, SessionCounts};
 use crate::model::record::{Cost, Usage};
 
 /// What to count.
@@ -149,7 +150,7 @@ pub fn stats(sessions: &[CountedSession], elected: &Elected, query: &StatsQuery<
             };
             // A sub-agent works while its session waits for it.
             let active_ms = if is_sub_agent { 0 } else { u64::from(event.active_ms) };
-            counter.add(&of_session, event.at, model, tool, |sums| sums.add(&event.kind, active_ms));
+            counter.add(&of_session, event.at, model, tool, |sums| sums.add(&event.kind, active_ms, &session.counts));
         }
     }
     counter.finish()
@@ -170,8 +171,7 @@ fn counted<'a, T>(facts: &'a [T], reasons: &'a [Reason]) -> impl Iterator<Item =
 }
 
 fn cost_of(request: &RequestFact, model: Option<&str>, query: &StatsQuery<'_>) -> Option<Cost> {
-    let known = request.recorded_cost.or(request.listed_cost);
-    known.or_else(|| (query.price)(model?, request.usage()))
+    request.cost.known().or_else(|| (query.price)(model?, request.usage()))
 }
 
 fn name(names: &[String], number: Option<u16>) -> Option<&str> {
@@ -191,6 +191,8 @@ struct Counter<'q> {
     names: Names,
     /// The periods of each quarter of an hour: no zone is shifted by less.
     periods: HashMap<i64, [u32; 3]>,
+    /// The periods of each day.
+    days: HashMap<Date, [u32; 3]>,
     /// Where each row is.
     places: HashMap<Key, usize>,
     rows: Vec<(Key, Sums)>,
@@ -232,6 +234,7 @@ impl<'q> Counter<'q> {
             query,
             names: Names::default(),
             periods: HashMap::new(),
+            days: HashMap::new(),
             places: HashMap::new(),
             rows: Vec::new(),
             last_row: usize::MAX,
@@ -314,9 +317,13 @@ impl<'q> Counter<'q> {
             self.last_period = (quarter, *known);
             return *known;
         }
-        let at = Timestamp::from_microsecond(quarter.saturating_mul(QUARTER_MICROS)).ok();
-        let levels = [Level::Day, Level::Week, Level::Month];
-        let periods = levels.map(|level| self.names.number(at.map(|at| level.period(at, &self.query.zone)).as_deref()));
+        let periods = match Timestamp::from_microsecond(quarter.saturating_mul(QUARTER_MICROS)) {
+            Ok(at) => *self.days.entry(self.query.zone.to_datetime(at).date()).or_insert_with_key(|day| {
+                let levels = [Level::Day, Level::Week, Level::Month];
+                levels.map(|level| self.names.number(Some(&level.period(*day))))
+            }),
+            Err(_) => [0; 3],
+        };
         self.periods.insert(quarter, periods);
         periods
     }
@@ -357,7 +364,7 @@ impl<'q> Counter<'q> {
 }
 
 impl Sums {
-    fn add(&mut self, event: &EventKind, active_ms: u64) {
+    fn add(&mut self, event: &EventKind, active_ms: u64, counts: &SessionCounts) {
         self.active_ms += active_ms;
         match event {
             EventKind::Prompt { is_turn, is_clean, has_thinking } => {
@@ -378,7 +385,7 @@ impl Sums {
                 self.retries += u64::from(*is_retry);
                 self.tool_ms = self.tool_ms.saturating_add(duration_ms.unwrap_or(0));
                 if !has_failed {
-                    self.files.extend(files);
+                    self.files.extend(counts.paths(files));
                 }
             }
             EventKind::Compaction => self.compactions += 1,

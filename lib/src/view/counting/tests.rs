@@ -131,8 +131,8 @@ fn the_whole_usage_with_the_greatest_output_counts_across_files() {
     check(&sessions, json!({"usage": {"input": 10, "output": 20, "cacheRead": 30}, "requests": 1}));
     // The cost is that of the tokens that count.
     let [mut early, mut late] = sessions;
-    early.counts.requests[0].listed_cost = Some(Cost::from_usd(0.5));
-    late.counts.requests[0].listed_cost = Some(Cost::from_usd(2.0));
+    early.counts.requests[0].cost = RequestCost::Listed(Cost::from_usd(0.5));
+    late.counts.requests[0].cost = RequestCost::Listed(Cost::from_usd(2.0));
     check(&[early, late], json!({"costUsd": 2.0}));
 }
 

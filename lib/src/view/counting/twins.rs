@@ -17,7 +17,7 @@ use super::elect::Place;
 use super::{CountedSession, EventFact, EventKind, RequestFact, SessionCounts};
 
 /// The copies of a session, each with what it is a copy of.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Twins {
     pub(super) requests: HashMap<u32, Place>,
     pub(super) events: HashMap<u32, Place>,
@@ -83,7 +83,7 @@ fn numbers<T>(facts: &[T], is_wanted: impl Fn(u32, &T) -> bool) -> Vec<u32> {
 
 /// The tokens of a request; what is not known is as none: formats differ in that.
 fn content_of_request(request: &RequestFact) -> Option<u64> {
-    let [input, output, read, written, _] = request.tokens.map(|count| count.unwrap_or(0).to_le_bytes());
+    let [input, output, read, written, _] = request.tokens.counts().map(|count| count.unwrap_or(0).to_le_bytes());
     Some(xxh3_64([input, output, read, written].as_flattened()))
 }
 
