@@ -9,7 +9,8 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::archive::{Archive, Reader};
 use crate::checked::{with_sum, without_sum};
-use crate::index::Place;
+use crate::decoded::decoded;
+use crate::index::{Place, SourceId};
 use crate::prices::{self, PRICES};
 
 /// What an index stores of a session for counting, and the stamp of its files then.
@@ -41,37 +42,41 @@ impl Archive {
         on_counted: &(dyn Fn() + Sync),
     ) -> Counted {
         let known = self.known();
-        let mut stored = self.ask(|index| index.counts()).unwrap_or_default();
-        // Each session, its number and its stamp in the index, and what that has of it.
-        let uncounted: Vec<_> = sessions
-            .into_iter()
-            .map(|(row, source)| {
-                let known = known.get(&Place::of(&source)).map(|known| (known.id, known.stamp));
-                let stored = known.and_then(|(id, stamp)| stored.remove(&id).filter(|stored| stored.stamp == stamp));
-                (row, source, known, stored)
-            })
-            .collect();
+        let known_of = |source: &Source| known.get(&Place::of(source)).map(|known| (known.id, known.stamp));
+        let wanted: HashMap<SourceId, u64> = sessions.iter().filter_map(|(_, source)| known_of(source)).collect();
+        let stored = self.ask(|index| {
+            let read = |each: &mut dyn FnMut(_)| {
+                index.each_counts(&mut |id, StoredCounts { stamp, bytes }| {
+                    if wanted.get(&id) == Some(&stamp) {
+                        each((id, bytes));
+                    }
+                })
+            };
+            decoded(read, |(id, bytes): (SourceId, Vec<u8>)| Some((id, from_bytes(&bytes)?)))
+        });
+        let mut stored: HashMap<SourceId, SessionCounts> = stored.unwrap_or_default().into_iter().collect();
+        let stored: Vec<_> = sessions.iter().map(|(_, source)| stored.remove(&known_of(source)?.0)).collect();
         let (places, now) = (self.places.clone(), self.now);
         let reader = Reader { places: &places, now };
-        let count = |(row, source, known, stored): &(Box<SessionRow>, Source, Option<_>, Option<StoredCounts>)| {
-            let (counts, learned) = match stored.as_ref().and_then(|stored| from_bytes(&stored.bytes)) {
+        let count = |((row, source), stored): (&(Box<SessionRow>, Source), Option<SessionCounts>)| {
+            let (counts, learned) = match stored {
                 Some(counts) => (Ok(counts), None),
                 None => {
                     let stamp = source.stamp();
                     let counts = reader.session(source, None).and_then(|session| priced(&session));
                     // What was appended in the meantime is counted next time.
-                    let known = known.filter(|(_, known)| Some(*known) == stamp);
-                    let stored = |((id, stamp), counts)| (id, StoredCounts { stamp, bytes: to_bytes(counts) });
-                    let learned = known.zip(counts.as_ref().ok()).map(stored);
+                    let known = known_of(source).filter(|(_, known)| Some(*known) == stamp);
+                    let learned = |((id, stamp), counts)| (id, StoredCounts { stamp, bytes: to_bytes(counts) });
+                    let learned = known.zip(counts.as_ref().ok()).map(learned);
                     (counts, learned)
                 }
             };
             on_counted();
             (counts, is_in_scope(row), learned)
         };
-        let done: Vec<_> = uncounted.par_iter().map(count).collect();
+        let done: Vec<_> = sessions.par_iter().zip(stored).map(count).collect();
         let (mut counted, mut learned) = (Counted::default(), HashMap::new());
-        for ((row, source, ..), (counts, is_in_scope, stored)) in uncounted.into_iter().zip(done) {
+        for ((row, source), (counts, is_in_scope, stored)) in sessions.into_iter().zip(done) {
             match counts {
                 Ok(counts) => {
                     counted.sessions.push(CountedSession { row, counts, is_in_scope });

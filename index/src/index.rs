@@ -187,8 +187,8 @@ pub trait Index {
     /// Stores what was learned of some sessions, all or nothing. What another process stored of the same files stays, if it is more.
     fn store(&mut self, learned: Vec<Learned>) -> Result<()>;
 
-    /// What each session can add to a count, where that is known.
-    fn counts(&self) -> Result<HashMap<SourceId, StoredCounts>>;
+    /// Passes on what each session can add to a count, where that is known.
+    fn each_counts(&self, each: &mut dyn FnMut(SourceId, StoredCounts)) -> Result<()>;
 
     /// Stores what sessions can add to a count. What belongs to other files than the index knows is left out.
     fn store_counts(&mut self, counts: HashMap<SourceId, StoredCounts>) -> Result<()>;

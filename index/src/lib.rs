@@ -10,6 +10,7 @@ mod card;
 mod checked;
 mod counts;
 mod decide;
+mod decoded;
 mod error;
 mod index;
 mod part;

@@ -208,8 +208,10 @@ impl Archive {
             .filter_map(|source| Some((source, self.holding(&known, source, Depth::Text)?)))
             .collect();
         let ids: Vec<SourceId> = checked.iter().map(|(_, known)| known.id).collect();
-        let (Some(mut cards), Some(mut requests), Some(mut counts)) =
-            (self.ask(|index| index.cards()), self.ask(|index| index.requests(&ids)), self.ask(|index| index.counts()))
+        let mut counts = HashMap::new();
+        let each_counts = self.ask(|index| index.each_counts(&mut |id, stored| _ = counts.insert(id, stored)));
+        let (Some(mut cards), Some(mut requests), Some(())) =
+            (self.ask(|index| index.cards()), self.ask(|index| index.requests(&ids)), each_counts)
         else {
             return verified;
         };

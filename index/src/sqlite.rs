@@ -11,7 +11,6 @@ mod store;
 use std::path::{Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
-use rayon::prelude::*;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use scrollback::model::{NamedRequests, SessionId};
 use scrollback::session::READING_VERSION;
@@ -19,6 +18,7 @@ use scrollback::session::READING_VERSION;
 use crate::card::{Card, Depth};
 use crate::checked::without_sum;
 use crate::counts::StoredCounts;
+use crate::decoded::decoded;
 use crate::error::{Error, Result};
 use crate::index::{Bookmark, CutRecord, Index, Known, Learned, Match, Place, Ranking, SourceId};
 use crate::part::{Rest, rest_digest, row_digest, word_digest};
@@ -165,10 +165,24 @@ impl SqliteIndex {
         Ok(number("pragma page_count")? * number("pragma page_size")?)
     }
 
-    fn read_cards(&self) -> rusqlite::Result<Vec<(SourceId, Vec<u8>)>> {
-        let mut statement = self.connection.prepare_cached("select source, card from cards")?;
-        let cards = statement.query_map([], |row| Ok((SourceId(row.get(0)?), row.get(1)?)))?;
-        cards.collect()
+    fn read_cards(&self, each: &mut dyn FnMut((SourceId, Vec<u8>))) -> rusqlite::Result<()> {
+        self.scan(|| {
+            let mut statement = self.connection.prepare_cached("select source, card from cards")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                each((SourceId(row.get(0)?), row.get(1)?));
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads a table once from one end to the other: none of it is kept, because new memory takes longer than the reading.
+    fn scan(&self, read: impl FnOnce() -> rusqlite::Result<()>) -> rusqlite::Result<()> {
+        let pages: i64 = self.connection.query_row("pragma cache_size", [], |row| row.get(0))?;
+        self.connection.pragma_update(None, "cache_size", SCANNED_PAGES)?;
+        let done = read();
+        self.connection.pragma_update(None, "cache_size", pages)?;
+        done
     }
 
     fn read_cut_records(&self, query: &Query, sources: &[SourceId]) -> rusqlite::Result<Vec<CutRecord>> {
@@ -239,6 +253,9 @@ impl SqliteIndex {
     }
 }
 
+/// How many pages are in memory while a table is read once.
+const SCANNED_PAGES: i64 = 64;
+
 /// What decides whether something can be used that was learned before.
 fn facts(masking: u64) -> [(&'static str, i64); 2] {
     [("masking", masking as i64), ("reading", i64::from(READING_VERSION))]
@@ -271,9 +288,9 @@ impl Index for SqliteIndex {
     }
 
     fn cards(&self) -> Result<HashMap<SourceId, Card>> {
-        let cards = self.read_cards().map_err(|error| self.error(error))?;
-        let read = |(id, card): (SourceId, Vec<u8>)| Some((id, Card::from_bytes(&card)?));
-        Ok(cards.into_par_iter().filter_map(read).collect::<Vec<_>>().into_iter().collect())
+        let card = |(id, card): (SourceId, Vec<u8>)| Some((id, Card::from_bytes(&card)?));
+        let cards = decoded(|each| self.read_cards(each), card).map_err(|error| self.error(error))?;
+        Ok(cards.into_iter().collect())
     }
 
     fn requests(&self, sources: &[SourceId]) -> Result<HashMap<SourceId, NamedRequests>> {
@@ -313,8 +330,8 @@ impl Index for SqliteIndex {
         stored.and_then(|()| transaction.commit()).map_err(|source| Error::Database { path, source })
     }
 
-    fn counts(&self) -> Result<HashMap<SourceId, StoredCounts>> {
-        counts::read(&self.connection).map_err(|error| self.error(error))
+    fn each_counts(&self, each: &mut dyn FnMut(SourceId, StoredCounts)) -> Result<()> {
+        self.scan(|| counts::read_each(&self.connection, each)).map_err(|error| self.error(error))
     }
 
     fn store_counts(&mut self, counts: HashMap<SourceId, StoredCounts>) -> Result<()> {

@@ -6,13 +6,14 @@ use rusqlite::{Connection, Transaction, params};
 use crate::counts::StoredCounts;
 use crate::index::SourceId;
 
-pub(super) fn read(connection: &Connection) -> rusqlite::Result<HashMap<SourceId, StoredCounts>> {
+pub(super) fn read_each(connection: &Connection, each: &mut dyn FnMut(SourceId, StoredCounts)) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached("select source, stamp, counts from counts")?;
-    let counts = statement.query_map([], |row| {
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
         let stored = StoredCounts { stamp: row.get::<_, i64>(1)? as u64, bytes: row.get(2)? };
-        Ok((SourceId(row.get(0)?), stored))
-    })?;
-    counts.collect()
+        each(SourceId(row.get(0)?), stored);
+    }
+    Ok(())
 }
 
 /// Stores what was counted, unless another process has learned of newer files.
