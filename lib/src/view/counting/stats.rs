@@ -261,16 +261,15 @@ impl<'q> Counter<'q> {
         }
     }
 
-    /// Adds a fact to its row, if it has one, and to the total.
+    /// Adds a fact to its row; if it has none, to the total, which has everything in rows at the end.
     fn add(
         &mut self,
         session: &OfSession,
         at: Option<i64>,
         model: Option<&str>,
         tool: Option<Option<&str>>,
-        mut add: impl FnMut(&mut Sums),
+        add: impl FnOnce(&mut Sums),
     ) {
-        add(&mut self.total);
         let mut key = Key::default();
         for (at_level, level) in self.query.by.iter().enumerate().take(key.len()) {
             key[at_level] = match level {
@@ -284,7 +283,7 @@ impl<'q> Counter<'q> {
                 // What is no call belongs to no tool.
                 Level::Tool => match tool {
                     Some(tool) => self.names.number(tool),
-                    None => return,
+                    None => return add(&mut self.total),
                 },
             };
         }
@@ -329,7 +328,8 @@ impl<'q> Counter<'q> {
     }
 
     fn finish(self) -> Stats {
-        let Counter { query, names, mut rows, total, .. } = self;
+        let Counter { query, names, mut rows, mut total, .. } = self;
+        rows.iter().for_each(|(_, sums)| total.add_row(sums));
         if query.by.is_empty() {
             rows.clear();
         }
@@ -390,6 +390,31 @@ impl Sums {
             }
             EventKind::Compaction => self.compactions += 1,
         }
+    }
+
+    fn add_row(&mut self, row: &Sums) {
+        let Sums { usage, cost, unpriced, requests, sessions, messages, turns, tool_calls, tool_failures, .. } = row;
+        let Sums { tool_ms, files, active_ms, text_chars, thinking_chars, retries, compactions, .. } = row;
+        let Sums { clean_ends, thinking_turns, thinking_clean_ends, .. } = row;
+        self.usage.add(*usage);
+        cost.iter().for_each(|cost| self.cost.get_or_insert_default().add(*cost));
+        self.unpriced += unpriced;
+        self.requests += requests;
+        self.sessions.extend(sessions);
+        self.messages += messages;
+        self.turns += turns;
+        self.tool_calls += tool_calls;
+        self.tool_failures += tool_failures;
+        self.tool_ms = self.tool_ms.saturating_add(*tool_ms);
+        self.files.extend(files);
+        self.active_ms += active_ms;
+        self.text_chars += text_chars;
+        self.thinking_chars += thinking_chars;
+        self.retries += retries;
+        self.compactions += compactions;
+        self.clean_ends += clean_ends;
+        self.thinking_turns += thinking_turns;
+        self.thinking_clean_ends += thinking_clean_ends;
     }
 
     /// What the order of rows depends on: tokens, then calls.
