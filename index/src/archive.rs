@@ -89,11 +89,23 @@ impl Archive {
 
     /// Looks at the files of these sessions, and asks the index anew. Other questions about them are answered as they are now.
     pub fn look(&mut self, sources: &[Source]) {
+        self.look_and(sources, |archive| drop(archive.known()));
+    }
+
+    /// The same, while this thread reads something from the index.
+    fn look_and<T>(&mut self, sources: &[Source], read: impl FnOnce(&mut Archive) -> T) -> T {
         self.known = None;
-        if self.index.is_some() {
-            let stamps: Vec<_> = sources.par_iter().map(|source| (Place::of(source), source.stamp())).collect();
-            self.stamps.extend(stamps);
+        if self.index.is_none() {
+            return read(self);
         }
+        let look = |source: &Source| (Place::of(source), source.stamp());
+        let mut stamps = Vec::new();
+        let read = rayon::in_place_scope(|scope| {
+            scope.spawn(|_| stamps = sources.par_iter().map(look).collect());
+            read(self)
+        });
+        self.stamps.extend(stamps);
+        read
     }
 
     /// The ids of these sessions, as far as they are known.
@@ -151,10 +163,11 @@ impl Archive {
         on_described: &(dyn Fn() + Sync),
     ) -> Listing {
         let needed = Depth::from(depth);
-        self.look(&sources);
-        self.catch_up(&sources);
+        let mut cards = self.look_and(&sources, Archive::cards);
+        if self.catch_up(&sources) {
+            cards = self.cards();
+        }
         let known = self.known();
-        let mut cards = self.cards(&known);
         let projects = Projects::default();
         let has_forks = |source: &Source| source.dialect.traits().forks_by_reference;
         let origins: HashSet<String> = sources.iter().filter(|source| has_forks(source)).map(Source::name).collect();
@@ -183,7 +196,8 @@ impl Archive {
     }
 
     /// What a list shows of each session. Those of which that is damaged are forgotten, and so read anew.
-    pub(crate) fn cards(&mut self, known: &HashMap<Place, Known>) -> HashMap<SourceId, Card> {
+    pub(crate) fn cards(&mut self) -> HashMap<SourceId, Card> {
+        let known = self.known();
         let Some(cards) = self.ask(|index| index.cards()) else { return HashMap::new() };
         let damaged: Vec<SourceId> =
             known.values().map(|known| known.id).filter(|id| !cards.contains_key(id)).collect();
@@ -193,8 +207,8 @@ impl Archive {
         cards
     }
 
-    /// Reads what was appended to sessions whose text the index knows.
-    fn catch_up(&mut self, sources: &[Source]) {
+    /// Reads what was appended to sessions whose text the index knows. Says whether there are any.
+    fn catch_up(&mut self, sources: &[Source]) -> bool {
         let known = self.known();
         let has_grown = |source: &&Source| {
             let knows_text = known.get(&Place::of(source)).is_some_and(|known| known.depth >= Depth::Text);
@@ -202,7 +216,7 @@ impl Archive {
         };
         let grown: Vec<&Source> = sources.iter().filter(has_grown).collect();
         if grown.is_empty() {
-            return;
+            return false;
         }
         self.read_appended(&grown, &known);
         // Their files may have grown further since they were looked at.
@@ -214,6 +228,7 @@ impl Archive {
                 self.stamps.insert(place, Some(now.stamp));
             }
         }
+        true
     }
 
     /// Reads a whole session; of one whose text the index knows, only what was appended.

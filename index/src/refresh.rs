@@ -81,7 +81,7 @@ impl Archive {
         let unknown = self.unknown(sources, depth);
         self.meet(&unknown);
         let known = self.known();
-        let cards = if unknown.is_empty() { HashMap::new() } else { self.cards(&known) };
+        let cards = if unknown.is_empty() { HashMap::new() } else { self.cards() };
         let mut pending = Vec::new();
         for source in unknown {
             let known = known.get(&Place::of(source));

@@ -83,15 +83,21 @@ pub(crate) struct Everything {
 }
 
 /// The sessions in scope.
-pub(crate) struct InScope(HashSet<String>);
+pub(crate) enum InScope {
+    All,
+    These(HashSet<String>),
+}
 
 impl InScope {
     pub(crate) fn holds(&self, row: &SessionRow) -> bool {
-        self.0.contains(&InScope::key(row))
+        match self {
+            InScope::All => true,
+            InScope::These(keys) => keys.contains(&InScope::key(row)),
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        matches!(self, InScope::These(keys) if keys.is_empty())
     }
 
     /// What tells sessions apart: several are in one database, and copies have the same id.
@@ -113,8 +119,16 @@ pub(crate) fn everything(places: Places, scope: &Scope, global: &Global, ctx: &m
     let rows = listing.sessions.iter().map(|(row, _)| &**row);
     let (is_in_scope, hidden) = scope.judge(rows.clone(), &ctx.home.cwd);
     let is_of_dialect = |row: &SessionRow| dialect.is_none_or(|dialect| dialect.name() == row.dialect);
-    let in_scope = rows.zip(is_in_scope).filter(|(row, is_in)| *is_in && is_of_dialect(row));
-    let in_scope = InScope(in_scope.map(|(row, _)| InScope::key(row)).collect());
+    let all = listing.sessions.len();
+    let in_scope: Vec<&SessionRow> = rows
+        .zip(is_in_scope)
+        .filter(|(row, is_in)| *is_in && is_of_dialect(row))
+        .map(|(row, _)| row)
+        .collect();
+    let in_scope = match in_scope.len() == all && all > 0 {
+        true => InScope::All,
+        false => InScope::These(in_scope.into_iter().map(InScope::key).collect()),
+    };
     Ok(Everything { sessions: listing.sessions, in_scope, hidden, archive })
 }
 

@@ -4,6 +4,7 @@ use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::elect::{Elected, Reason};
@@ -21,7 +22,7 @@ pub struct StatsQuery<'a> {
     /// Facts before this time.
     pub until: Option<Timestamp>,
     /// What a request cost that neither the agent nor the list of prices knows.
-    pub price: &'a dyn Fn(&str, Usage) -> Option<Cost>,
+    pub price: &'a (dyn Fn(&str, Usage) -> Option<Cost> + Sync),
 }
 
 /// The answer.
@@ -114,46 +115,24 @@ struct Sums {
     thinking_clean_ends: u64,
 }
 
+/// So many sessions are counted by one thread: fewer are not worth to be put together.
+const SESSIONS_AT_ONCE: usize = 256;
+
 /// Counts what was elected among all sessions, in those that are in scope.
 pub fn stats(sessions: &[CountedSession], elected: &Elected, query: &StatsQuery<'_>) -> Stats {
-    let mut counter = Counter::new(query);
-    for (at, session) in sessions.iter().enumerate().filter(|(_, session)| session.is_in_scope) {
-        let of_session = counter.session(&sessions[elected.roots[at] as usize], session, elected.roots[at]);
-        if elected.times_of_its_own(at, session).any(|at| query.holds(at)) {
-            counter.add_session(&of_session);
-        }
-        for request in counted(&session.counts.requests, &elected.requests[at]) {
-            if !query.holds(request.at) {
-                continue;
-            }
-            let request = elected.whole(request);
-            let (usage, model) = (request.usage(), name(&session.counts.models, request.model));
-            let cost = cost_of(&request, model, query);
-            counter.add(&of_session, request.at, model, None, |sums| {
-                sums.requests += 1;
-                sums.usage.add(usage);
-                match cost {
-                    Some(cost) => sums.cost.get_or_insert_default().add(cost),
-                    None => sums.unpriced += 1,
-                }
-            });
-        }
-        let is_sub_agent = elected.roots[at] as usize != at;
-        for event in counted(&session.counts.events, &elected.events[at]) {
-            if !query.holds(event.at) {
-                continue;
-            }
-            let model = name(&session.counts.models, event.model);
-            let tool = match &event.kind {
-                EventKind::Call { tool, .. } => Some(name(&session.counts.tools, Some(*tool))),
-                _ => None,
-            };
-            // A sub-agent works while its session waits for it.
-            let active_ms = if is_sub_agent { 0 } else { u64::from(event.active_ms) };
-            counter.add(&of_session, event.at, model, tool, |sums| sums.add(&event.kind, active_ms, &session.counts));
-        }
-    }
-    counter.finish()
+    let all: Vec<usize> = (0..sessions.len()).filter(|at| sessions[*at].is_in_scope).collect();
+    let threads = rayon::current_num_threads().max(1);
+    let counters = all.par_chunks(all.len().div_ceil(threads).max(SESSIONS_AT_ONCE)).map(|some| {
+        let mut counter = Counter::new(query);
+        some.iter().for_each(|at| counter.count(*at, sessions, elected));
+        counter
+    });
+    let counters: Vec<Counter<'_>> = counters.collect();
+    let whole = counters.into_iter().reduce(|mut all, some| {
+        all.take(some);
+        all
+    });
+    whole.unwrap_or_else(|| Counter::new(query)).finish()
 }
 
 impl StatsQuery<'_> {
@@ -242,6 +221,61 @@ impl<'q> Counter<'q> {
             last_period: (i64::MIN, [0; 3]),
             total: Sums::default(),
         }
+    }
+
+    /// Adds what counts of a session.
+    fn count(&mut self, at: usize, sessions: &[CountedSession], elected: &Elected) {
+        let (query, session) = (self.query, &sessions[at]);
+        let of_session = self.session(&sessions[elected.roots[at] as usize], session, elected.roots[at]);
+        if elected.times_of_its_own(at, session).any(|at| query.holds(at)) {
+            self.add_session(&of_session);
+        }
+        for request in counted(&session.counts.requests, &elected.requests[at]) {
+            if !query.holds(request.at) {
+                continue;
+            }
+            let request = elected.whole(request);
+            let (usage, model) = (request.usage(), name(&session.counts.models, request.model));
+            let cost = cost_of(&request, model, query);
+            self.add(&of_session, request.at, model, None, |sums| {
+                sums.requests += 1;
+                sums.usage.add(usage);
+                match cost {
+                    Some(cost) => sums.cost.get_or_insert_default().add(cost),
+                    None => sums.unpriced += 1,
+                }
+            });
+        }
+        let is_sub_agent = elected.roots[at] as usize != at;
+        for event in counted(&session.counts.events, &elected.events[at]) {
+            if !query.holds(event.at) {
+                continue;
+            }
+            let model = name(&session.counts.models, event.model);
+            let tool = match &event.kind {
+                EventKind::Call { tool, .. } => Some(name(&session.counts.tools, Some(*tool))),
+                _ => None,
+            };
+            // A sub-agent works while its session waits for it.
+            let active_ms = if is_sub_agent { 0 } else { u64::from(event.active_ms) };
+            self.add(&of_session, event.at, model, tool, |sums| sums.add(&event.kind, active_ms, &session.counts));
+        }
+    }
+
+    /// Adds what another one has counted of other sessions.
+    fn take(&mut self, other: Counter<'_>) {
+        let Counter { names, rows, total, .. } = other;
+        for (theirs, sums) in rows {
+            let mut key = Key::default();
+            for (number, its) in key.iter_mut().zip(theirs) {
+                *number = self.names.number(names.name(its).map(String::as_str));
+            }
+            let at = self.place(key);
+            if let Some((_, row)) = self.rows.get_mut(at) {
+                row.add_row(&sums);
+            }
+        }
+        self.total.add_row(&total);
     }
 
     fn session(&mut self, root: &CountedSession, session: &CountedSession, number: u32) -> OfSession {
