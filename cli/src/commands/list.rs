@@ -134,7 +134,10 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         let table = if rows.is_empty() { String::new() } else { table(&rows, &found.ids, ctx) };
         print(&table, &notes, ctx)?;
     }
-    match (rows.is_empty(), ctx.json) {
+    let is_empty = rows.is_empty();
+    // The process ends: its memory goes back at once, and not session by session.
+    std::mem::forget(rows);
+    match (is_empty, ctx.json) {
         (false, _) => Ok(ExitCode::SUCCESS),
         (true, true) => Ok(ExitCode::from(FOUND_PROBLEMS)),
         (true, false) => {

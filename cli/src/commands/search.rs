@@ -109,6 +109,8 @@ pub(crate) fn run(args: &SearchArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         index::refresh(&mut found.archive, pending, Depth::Text, ctx);
         archive::warn_about_index(&mut found.archive, ctx)?;
     }
+    // The process ends: its memory goes back at once, and not session by session.
+    std::mem::forget(found.rows);
     match (answer.sessions.is_empty(), ctx.json) {
         (false, _) => Ok(ExitCode::SUCCESS),
         (true, true) => Ok(ExitCode::from(FOUND_PROBLEMS)),

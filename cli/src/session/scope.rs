@@ -15,6 +15,7 @@ use scrollback_index::Archive;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::heap;
 use crate::render::short_ids::ShortIds;
 use crate::session::{archive, keeping};
 use crate::terminal::clean;
@@ -42,6 +43,7 @@ pub(crate) struct Found {
 
 /// Finds and describes the sessions in scope.
 pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Found, Failure> {
+    heap::prepare_threads();
     let (places, scope) = (places(global, ctx)?, scope(global, ctx)?);
     let (sources, mut unreadable) = readable(places.sources(), ctx)?;
     let mut archive = archive::open(places.clone(), &sources, global, ctx)?;
@@ -108,6 +110,7 @@ impl InScope {
 
 /// Finds every session of all agents, and which of them are in scope.
 pub(crate) fn everything(places: Places, scope: &Scope, global: &Global, ctx: &mut Ctx) -> Result<Everything, Failure> {
+    heap::prepare_threads();
     let dialect = places.dialect;
     let places = Places { dialect: None, ..places };
     let (sources, _) = readable(places.sources(), ctx)?;
