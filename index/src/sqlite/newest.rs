@@ -45,22 +45,24 @@ impl SqliteIndex {
         let firsts = self.first_rows()?;
         let mut others = self.blocks_before(first)?;
         // If matches are everywhere alike, as many are in as many blocks.
-        let mut step = firsts.len().saturating_sub(others.len()).max(1);
+        let mut step = if by == Ranking::Words { usize::MAX } else { firsts.len().saturating_sub(others.len()).max(1) };
         loop {
             let newer = others.partition_point(|(_, newest)| *newest >= oldest);
             if newer == 0 {
                 return Ok(found);
             }
-            let blocks: HashSet<i64> = others.drain(..newer.min(step)).map(|(block, _)| block).collect();
-            let from = blocks.iter().min().copied().unwrap_or(first);
-            let is_wanted = |row: i64| {
-                let block = firsts.partition_point(|first| *first <= row).checked_sub(1);
-                block.is_some_and(|at| blocks.contains(&firsts[at]))
+            let blocks: Vec<i64> = others.drain(..newer.min(step)).map(|(block, _)| block).collect();
+            let rows = match by {
+                // Each question counts anew in how many texts the words are: one, then, which sees older rows in vain.
+                Ranking::Words => blocks.iter().min().map(|from| *from..first).into_iter().collect(),
+                Ranking::Length | Ranking::Time => runs(blocks, &firsts, first),
             };
-            self.each_match(&selection, from..first, &is_wanted, |_, one| {
-                found.extend(Some(one).filter(|one| time(one) >= oldest));
-                ControlFlow::Continue(())
-            })?;
+            for rows in rows {
+                self.each_match(&selection, rows, |_, one| {
+                    found.extend(Some(one).filter(|one| time(one) >= oldest));
+                    ControlFlow::Continue(())
+                })?;
+            }
             oldest = cut(&mut found, limit);
             step = step.saturating_mul(2);
         }
@@ -69,7 +71,7 @@ impl SqliteIndex {
     /// The matches that were stored last, and the first row that was looked at.
     fn last_stored(&self, selection: &Selection<'_>, limit: usize) -> rusqlite::Result<(Vec<Match>, i64)> {
         let (mut found, mut first) = (Vec::new(), 0);
-        self.each_match(selection, 0..i64::MAX, &|_| true, |row, one| {
+        self.each_match(selection, 0..i64::MAX, |row, one| {
             found.push(one);
             first = row;
             if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -95,7 +97,6 @@ impl SqliteIndex {
         &self,
         selection: &Selection<'_>,
         rows: Range<i64>,
-        is_wanted: &dyn Fn(i64) -> bool,
         mut visit: impl FnMut(i64, Match) -> ControlFlow<()>,
     ) -> rusqlite::Result<()> {
         let Selection { statement, by, .. } = selection;
@@ -111,7 +112,7 @@ impl SqliteIndex {
             let range = params![rows.start - BLOCK_ROWS as i64, rows.end];
             for first in all.query_map(range, |row| row.get::<_, i64>(0))? {
                 let first = first?;
-                let count = if is_wanted(first) { blocks.load(first)?.rows.count() } else { 0 };
+                let count = blocks.load(first)?.rows.count();
                 for number in (first..first + count as i64).rev().filter(|number| rows.contains(number)) {
                     if look(number, 0.0, &mut blocks)?.is_break() {
                         return Ok(());
@@ -128,12 +129,27 @@ impl SqliteIndex {
         let mut having = having.query(params![words, rows.start, rows.end])?;
         while let Some(row) = having.next()? {
             let number: i64 = row.get(0)?;
-            if is_wanted(number) && look(number, row.get(1)?, &mut blocks)?.is_break() {
+            if look(number, row.get(1)?, &mut blocks)?.is_break() {
                 return Ok(());
             }
         }
         Ok(())
     }
+}
+
+/// The rows of some blocks before this one, those of blocks beside each other together.
+fn runs(mut blocks: Vec<i64>, firsts: &[i64], before: i64) -> Vec<Range<i64>> {
+    blocks.sort_unstable();
+    let mut runs: Vec<Range<i64>> = Vec::new();
+    for first in blocks {
+        let next = firsts.get(firsts.partition_point(|known| *known <= first)).copied();
+        let rows = first..next.unwrap_or(i64::MAX).min(before);
+        match runs.last_mut().filter(|run| run.end == rows.start) {
+            Some(run) => run.end = rows.end,
+            None => runs.push(rows),
+        }
+    }
+    runs
 }
 
 /// Reads blocks one after the other.

@@ -32,7 +32,7 @@ create table sources(
     session text not null
 );
 create table cards(source integer primary key, card blob not null, requests blob not null);
-create table names(id integer primary key, name text not null);
+create table names(id integer primary key, kind integer not null, name text not null);
 create table parts(first integer primary key, source integer not null, rows blob not null);
 create index parts_of_source on parts(source);
 create table rests(

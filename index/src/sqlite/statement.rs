@@ -34,7 +34,7 @@ pub(super) enum Condition {
     Any(Vec<Condition>),
 }
 
-/// What a name of a part names.
+/// What a name of a part names; these numbers are in index files.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Naming {
     Tool,
@@ -182,8 +182,8 @@ impl Writing<'_> {
 
     /// That a folded name is one that is meant, as the scan compares them.
     fn named(&self, naming: Naming, is_meant: impl Fn(&str) -> bool) -> Result<Condition> {
-        let mut statement = self.connection.prepare_cached("select id, name from names")?;
-        let (mut rows, mut names) = (statement.query([])?, HashSet::new());
+        let mut statement = self.connection.prepare_cached("select id, name from names where kind = ?1")?;
+        let (mut rows, mut names) = (statement.query([naming as u8])?, HashSet::new());
         while let Some(row) = rows.next()? {
             if is_meant(&fold(row.get_ref(1)?.as_str()?)) {
                 names.insert(row.get(0)?);

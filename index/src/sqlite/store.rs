@@ -8,6 +8,7 @@ use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
 
 use super::block::{self, BLOCK_ROWS, Block, PartRow};
 use super::newest::{self, NEVER};
+use super::statement::Naming;
 use crate::card::Depth;
 use crate::checked::with_sum;
 use crate::index::{Bookmark, Growth, Learned, SourceId, Texts};
@@ -120,7 +121,7 @@ fn store_bookmark(transaction: &Transaction<'_>, source: SourceId, bookmark: Opt
 }
 
 fn store_parts(transaction: &Transaction<'_>, parts: Vec<(SourceId, Part)>) -> rusqlite::Result<()> {
-    let mut names = Names::read(transaction)?;
+    let mut names = Names::new(transaction);
     let named = parts.iter().map(|(_, part)| names.of(part)).collect::<rusqlite::Result<Vec<_>>>()?;
     let mut storing = Storing::new(transaction)?;
     let mut first = newest::next_row(transaction)?;
@@ -300,30 +301,44 @@ pub(super) fn forget_names(transaction: &Transaction<'_>) -> rusqlite::Result<()
 /// The numbers of names: tools, models and files repeat.
 struct Names<'t> {
     transaction: &'t Transaction<'t>,
-    known: HashMap<String, u32>,
+    /// Those of each kind, once one is needed: of what is appended to a session, few parts have any.
+    known: [Option<HashMap<String, u32>>; 3],
 }
 
 impl Names<'_> {
-    fn read<'t>(transaction: &'t Transaction<'t>) -> rusqlite::Result<Names<'t>> {
-        let mut statement = transaction.prepare_cached("select name, id from names")?;
-        let known = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
-        Ok(Names { transaction, known })
+    fn new<'t>(transaction: &'t Transaction<'t>) -> Names<'t> {
+        Names { transaction, known: Default::default() }
     }
 
     /// Those of a part: its tool, its files and its model.
     fn of(&mut self, part: &Part) -> rusqlite::Result<[u32; 3]> {
-        Ok([self.id(part.tool.as_deref())?, self.id(part.files.as_deref())?, self.id(part.model.as_deref())?])
+        let names = [(Naming::Tool, &part.tool), (Naming::Files, &part.files), (Naming::Model, &part.model)];
+        let mut ids = [0; 3];
+        for (id, (naming, name)) in ids.iter_mut().zip(names) {
+            *id = name.as_ref().map_or(Ok(0), |name| self.id(naming, name))?;
+        }
+        Ok(ids)
     }
 
-    fn id(&mut self, name: Option<&str>) -> rusqlite::Result<u32> {
-        let Some(name) = name else { return Ok(0) };
-        if let Some(id) = self.known.get(name) {
+    fn id(&mut self, naming: Naming, name: &str) -> rusqlite::Result<u32> {
+        let known = match self.known[naming as usize].take() {
+            Some(known) => known,
+            None => self.read(naming)?,
+        };
+        let known = self.known[naming as usize].insert(known);
+        if let Some(id) = known.get(name) {
             return Ok(*id);
         }
-        self.transaction.prepare_cached("insert into names(name) values (?1)")?.execute([name])?;
+        let sql = "insert into names(kind, name) values (?1, ?2)";
+        self.transaction.prepare_cached(sql)?.execute(params![naming as u8, name])?;
         let id = u32::try_from(self.transaction.last_insert_rowid())
             .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-        self.known.insert(name.to_owned(), id);
+        known.insert(name.to_owned(), id);
         Ok(id)
+    }
+
+    fn read(&self, naming: Naming) -> rusqlite::Result<HashMap<String, u32>> {
+        let mut statement = self.transaction.prepare_cached("select name, id from names where kind = ?1")?;
+        statement.query_map([naming as u8], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
     }
 }
