@@ -42,7 +42,7 @@ fn wait_for(what: &str, is_done: impl Fn() -> bool) {
 
 fn indexed_parts(env: &TestEnv) -> i64 {
     let index = env.home().join(".cache/scrollback/index.db");
-    let read = || Connection::open(&index)?.query_row("select count(*) from parts", [], |row| row.get(0));
+    let read = || Connection::open(&index)?.query_row("select count(*) from words_docsize", [], |row| row.get(0));
     if index.exists() { read().unwrap_or(0) } else { 0 }
 }
 
