@@ -45,23 +45,31 @@ impl SqliteIndex {
         let firsts = self.first_rows()?;
         let mut others = self.blocks_before(first)?;
         // If matches are everywhere alike, as many are in as many blocks.
-        let mut step = if by == Ranking::Words { usize::MAX } else { firsts.len().saturating_sub(others.len()).max(1) };
+        let mut step = firsts.len().saturating_sub(others.len()).max(1);
+        // Each question counts anew in how many texts the words are, or joins all words that begin so: one, then, over what is between
+        // the blocks, too.
+        let has_beginning = selection.statement.words.as_ref().is_some_and(|words| words.contains('*'));
+        let is_slow_to_begin = by == Ranking::Words || has_beginning;
         loop {
             let newer = others.partition_point(|(_, newest)| *newest >= oldest);
             if newer == 0 {
                 return Ok(found);
             }
             let blocks: Vec<i64> = others.drain(..newer.min(step)).map(|(block, _)| block).collect();
-            let rows = match by {
-                // Each question counts anew in how many texts the words are: one, then, which sees older rows in vain.
-                Ranking::Words => blocks.iter().min().map(|from| *from..first).into_iter().collect(),
-                Ranking::Length | Ranking::Time => runs(blocks, &firsts, first),
+            let mut add = |one: Match| {
+                found.extend(Some(one).filter(|one| time(one) >= oldest));
+                ControlFlow::Continue(())
             };
-            for rows in rows {
-                self.each_match(&selection, rows, |_, one| {
-                    found.extend(Some(one).filter(|one| time(one) >= oldest));
-                    ControlFlow::Continue(())
-                })?;
+            if is_slow_to_begin {
+                let wanted: HashSet<i64> = blocks.iter().copied().collect();
+                let block_of = |row: i64| firsts.partition_point(|first| *first <= row).checked_sub(1);
+                let is_wanted = |row| block_of(row).is_some_and(|at| wanted.contains(&firsts[at]));
+                let from = blocks.iter().min().copied().unwrap_or(first);
+                self.each_match(&selection, from..first, &is_wanted, |_, one| add(one))?;
+            } else {
+                for rows in runs(blocks, &firsts, first) {
+                    self.each_match(&selection, rows, &|_| true, |_, one| add(one))?;
+                }
             }
             oldest = cut(&mut found, limit);
             step = step.saturating_mul(2);
@@ -71,7 +79,7 @@ impl SqliteIndex {
     /// The matches that were stored last, and the first row that was looked at.
     fn last_stored(&self, selection: &Selection<'_>, limit: usize) -> rusqlite::Result<(Vec<Match>, i64)> {
         let (mut found, mut first) = (Vec::new(), 0);
-        self.each_match(selection, 0..i64::MAX, |row, one| {
+        self.each_match(selection, 0..i64::MAX, &|_| true, |row, one| {
             found.push(one);
             first = row;
             if found.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -97,6 +105,7 @@ impl SqliteIndex {
         &self,
         selection: &Selection<'_>,
         rows: Range<i64>,
+        is_wanted: &dyn Fn(i64) -> bool,
         mut visit: impl FnMut(i64, Match) -> ControlFlow<()>,
     ) -> rusqlite::Result<()> {
         let Selection { statement, by, .. } = selection;
@@ -112,7 +121,7 @@ impl SqliteIndex {
             let range = params![rows.start - BLOCK_ROWS as i64, rows.end];
             for first in all.query_map(range, |row| row.get::<_, i64>(0))? {
                 let first = first?;
-                let count = blocks.load(first)?.rows.count();
+                let count = if is_wanted(first) { blocks.load(first)?.rows.count() } else { 0 };
                 for number in (first..first + count as i64).rev().filter(|number| rows.contains(number)) {
                     if look(number, 0.0, &mut blocks)?.is_break() {
                         return Ok(());
@@ -129,7 +138,7 @@ impl SqliteIndex {
         let mut having = having.query(params![words, rows.start, rows.end])?;
         while let Some(row) = having.next()? {
             let number: i64 = row.get(0)?;
-            if look(number, row.get(1)?, &mut blocks)?.is_break() {
+            if is_wanted(number) && look(number, row.get(1)?, &mut blocks)?.is_break() {
                 return Ok(());
             }
         }

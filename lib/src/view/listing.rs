@@ -49,10 +49,11 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
     if depth == Depth::Whole {
         return whole();
     }
-    let Some(ends) = FileEnds::open(source, reading)?.filter(|ends| ends.size_bytes > WHOLE_BYTES) else {
-        return whole();
-    };
-    from_ends(&ends, source, reading)
+    match FileEnds::open(source, reading)? {
+        None => whole(),
+        Some(ends) if ends.size_bytes <= WHOLE_BYTES => ends.whole()?.described(reading.project),
+        Some(ends) => from_ends(&ends, source, reading),
+    }
 }
 
 /// A title as it may be shown.

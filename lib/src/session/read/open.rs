@@ -226,6 +226,12 @@ impl<'a> FileEnds<'a> {
         Ok(Some(FileEnds { source, reading, file, sidecar: OnceCell::new(), near_end: OnceCell::new(), size_bytes }))
     }
 
+    /// Reads the whole session.
+    pub(crate) fn whole(self) -> Result<Session> {
+        let (files, unreadable) = self.source.open_beside(self.file)?;
+        read_open(self.source, files, unreadable, None, self.reading, &mut Vec::new())
+    }
+
     /// Reads the lines that end in the first `window` bytes.
     pub(crate) fn start(&self, window: u64) -> Result<Session> {
         let mut bytes = self.file.read_at(0, window.min(self.size_bytes))?;
@@ -321,6 +327,18 @@ pub(crate) fn open_within(source: &Source, reading: &ReadOptions<'_>, within: &m
         None => None,
     };
     let (files, unreadable) = source.open()?;
+    read_open(source, files, unreadable, lost_log, reading, within)
+}
+
+/// Reads a session whose files are open.
+fn read_open(
+    source: &Source,
+    files: Files,
+    unreadable: Vec<UnreadableFile>,
+    lost_log: Option<String>,
+    reading: &ReadOptions<'_>,
+    within: &mut Vec<String>,
+) -> Result<Session> {
     let (mut session, segments) = take_files(source, files, reading)?;
     unreadable.iter().for_each(|file| session.report_unreadable(file));
     session.report_copies();

@@ -317,7 +317,11 @@ impl Source {
                 OpenFile { path: self.path.clone(), contents, torn: None, is_database: true, loaded: Vec::new() };
             return Ok((Files(vec![file]), unreadable));
         }
-        let first = open_file(&self.path)?;
+        self.open_beside(open_file(&self.path)?)
+    }
+
+    /// Opens the files that are read with the first one, which is open.
+    pub(crate) fn open_beside(&self, first: OpenFile) -> Result<(Files, Vec<UnreadableFile>)> {
         if first.is_database {
             return Err(Error::NoSessions(self.path.clone()));
         }
