@@ -28,7 +28,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     }
     if options.first() == Some(&"pages") {
         let home = if options[1..] == ["--full"] { home("M", &homes::FULL)? } else { home("S", &homes::SMALL)? };
-        shell::run(&mut shell::command("cargo build --release --quiet --package scrollback"))?;
+        shell::run(&mut shell::command("cargo build --profile dist --quiet --package scrollback"))?;
         return pages::run(&home);
     }
     if let Some(unknown) = options.iter().find(|option| !["--full", "--install"].contains(option)) {
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         peers::install()?;
     }
     let home = if options.contains(&"--full") { home("M", &homes::FULL)? } else { home("S", &homes::SMALL)? };
-    shell::run(&mut shell::command("cargo build --release --quiet --package scrollback"))?;
+    shell::run(&mut shell::command("cargo build --profile dist --quiet --package scrollback"))?;
     let measured = Measured::of(&home)?;
     if measured.seconds("files") < 1.0 {
         return Err(format!("{}: no session found", home.display()).into());
@@ -144,7 +144,7 @@ fn are_all(home: &Path, printed: &Path) -> Result<bool, Box<dyn std::error::Erro
 /// What `lib/benches/recording` measures: the recorder against the system calls.
 fn recording() -> Outcome {
     let folder = shell::root().join("target/bench");
-    let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench recording --");
+    let mut command = shell::command("cargo bench --profile dist --quiet --package scrollback-lib --bench recording --");
     let text = printed(command.arg(&folder))?;
     let row = |name: &str| {
         let cells: Vec<&str> =
@@ -176,7 +176,7 @@ fn recording() -> Outcome {
 
 /// What `lib/benches/undo` measures: the plan of an undo against looking at the same files.
 fn undo() -> Outcome {
-    let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench undo --");
+    let mut command = shell::command("cargo bench --profile dist --quiet --package scrollback-lib --bench undo --");
     let text = printed(command.arg(shell::root().join("target/bench")))?;
     let seconds = |name: &str| {
         let cells = text.lines().filter_map(|line| line.split_once('\t')).find(|cells| cells.0 == name);
@@ -254,7 +254,7 @@ struct Row {
 impl Measured {
     /// Measures a home, or one file.
     fn of(path: &Path) -> Result<Measured, Box<dyn std::error::Error>> {
-        let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench limits --");
+        let mut command = shell::command("cargo bench --profile dist --quiet --package scrollback-lib --bench limits --");
         let text = printed(command.arg(path))?;
         let row = |line: &str| {
             let mut cells = line.split('\t');
@@ -327,7 +327,7 @@ fn latency() -> Result<f64, Box<dyn std::error::Error>> {
         )
     };
     fs::write(&path, line(0))?;
-    let mut command = Command::new(shell::root().join("target/release/scrollback"));
+    let mut command = Command::new(shell::root().join("target/dist/scrollback"));
     command
         .args(["--dialect", "native", "tail", "--jsonl"])
         .arg(&path)
@@ -389,7 +389,7 @@ pub(crate) struct Job {
 }
 
 fn ours(home: &Path, args: &[&str]) -> Job {
-    let program = shell::root().join("target/release/scrollback").to_string_lossy().into_owned();
+    let program = shell::root().join("target/dist/scrollback").to_string_lossy().into_owned();
     let words = [program].into_iter().chain(args.iter().map(|arg| (*arg).to_owned())).collect();
     Job { words, env: vec![("HOME".to_owned(), home.to_string_lossy().into_owned())] }
 }

@@ -75,7 +75,7 @@ fn peers(what: &str, path: &Path) -> Outcome {
 /// The first byte and the size of every page, and the memory of the server.
 fn served(home: &Path, largest: &Path) -> Outcome {
     timed(&ours(home, &["index"]))?;
-    let mut server = Command::new(shell::root().join("target/release/scrollback"))
+    let mut server = Command::new(shell::root().join("target/dist/scrollback"))
         .arg("serve")
         .env("HOME", home)
         .stdin(Stdio::null())

@@ -54,7 +54,7 @@ const SCANNERS: [Scanner; 4] = [
 pub(super) fn run() -> Outcome {
     let folder = shell::root().join("target/bench/redact");
     fs::create_dir_all(&folder)?;
-    let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench redact --");
+    let mut command = shell::command("cargo bench --profile dist --quiet --package scrollback-lib --bench redact --");
     let printed = super::printed(command.arg(&folder))?;
     let rows: Vec<Vec<&str>> = printed.lines().map(|line| line.split('\t').collect()).collect();
     let of = |name: &'static str| rows.iter().filter(move |row| row[0] == name);
