@@ -19,8 +19,8 @@ const THREAD_BYTES: usize = 16 * 1024 * 1024;
 
 /// Prepares the heaps of the threads of a command that reads much and ends soon. It must come before their first work.
 pub(crate) fn prepare_threads() {
-    // What was mapped on its own and given back is what glibc takes from heaps, and leaves there, from now on.
-    take_and_give_back(2 * THREAD_BYTES);
+    // What was mapped on its own and given back is what glibc takes from heaps, and leaves there, from now on: if it is less than 32 MiB.
+    take_and_give_back(THREAD_BYTES / 2 * 3);
     let threads = rayon::ThreadPoolBuilder::new().start_handler(|_| take_and_give_back(THREAD_BYTES));
     // Threads that work already go on as they are.
     drop(threads.build_global());

@@ -230,7 +230,7 @@ impl SqliteIndex {
         let mut digests = HashMap::new();
         while let Some(row) = blocks.next()? {
             let (first, source) = (row.get::<_, i64>(0)?, SourceId(row.get(1)?));
-            let block = Block::of_bytes(row.get_ref(2)?.as_blob()?).ok_or_else(newest::damaged)?;
+            let block = Block::of_bytes(first, source, row.get_ref(2)?.as_blob()?).ok_or_else(newest::damaged)?;
             for (number, row) in (first..).zip(block.rows()).filter(|(_, row)| !row.is_gone) {
                 let names = [row.tool, row.files, row.model].map(|id| names.get(&id).map(String::as_str));
                 let own = row_digest(i64::from(row.role), names, row.at, row.labels);

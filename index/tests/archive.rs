@@ -521,7 +521,7 @@ fn of_too_many_matches_the_newest_count_whatever_was_stored_last() {
     machine.write_bytes(old, widgets("a", "2026-01-05", 0..5_100).as_bytes());
     let all = SearchOptions { hits: 10_000, ..ALL };
     let mut appended = 0;
-    for question in ["widget", "role:user", "widget -3", "since:2026-01-01"] {
+    for question in ["widget", "role:user", "widget -3", "since:2026-01-01", "widg*", "-nowhere role:user"] {
         let query = Query::parse(question, now(), &TimeZone::UTC).unwrap();
         let found = |archive: &mut Archive| {
             let sources = archive.places().sources().into_iter().map(Result::unwrap).collect();

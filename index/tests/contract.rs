@@ -31,6 +31,7 @@ fn check(open: &Open<'_>) {
     a_session_that_grew_changes_only_what_changed(open);
     another_process_that_was_faster_wins(open);
     other_rules_forget_everything(open);
+    rows_are_those_of_their_parts_whatever_was_stored_and_forgotten(open);
 }
 
 fn source(name: &str) -> Source {
@@ -231,4 +232,83 @@ fn other_rules_forget_everything(open: &Open<'_>) {
     drop(index);
     assert!(open(2).known().unwrap().is_empty());
     assert!(open(1).known().unwrap().is_empty());
+}
+
+/// An index may store many parts together, and give what was forgotten away.
+fn rows_are_those_of_their_parts_whatever_was_stored_and_forgotten(open: &Open<'_>) {
+    let mut index = open(1);
+    index.clear().unwrap();
+    let parts = |word: &str, records: std::ops::Range<u32>| records.map(|at| part(at, word)).collect::<Vec<_>>();
+    let grown = |since: u64, records: Vec<u32>, parts: Vec<Part>| {
+        Texts::Grown(Growth { since, records, parts, moved: vec![(5, [Label::Dead].into_iter().collect())] })
+    };
+    index
+        .store(vec![
+            learned("a", 10, Texts::Whole(parts("tide", 0..300))),
+            learned("b", 20, Texts::Whole(parts("ebb", 0..3))),
+            learned("c", 30, Texts::Whole(parts("flood", 0..200))),
+        ])
+        .unwrap();
+    let [a, b, c] = ["a", "b", "c"].map(|name| id(&*index, name));
+    // A record of the first rows grows, and the session as a whole.
+    index
+        .store(vec![learned("a", 11, grown(10, vec![7, 300], [parts("neap", 7..8), parts("tide", 300..301)].concat()))])
+        .unwrap();
+    // What was stored last goes, and something else comes; then that grows, twice.
+    index.forget(&[c]).unwrap();
+    index.store(vec![learned("d", 40, Texts::Whole(parts("surge", 0..2)))]).unwrap();
+    let d = id(&*index, "d");
+    for at in 2..4_u32 {
+        let stamp = 40 + u64::from(at);
+        let since = if at == 2 { 40 } else { stamp - 1 };
+        index.store(vec![learned("d", stamp, grown(since, vec![at], parts("surge", at..at + 1)))]).unwrap();
+    }
+    let all = [a, b, d];
+    let count = |query: &str| {
+        let query = Query::parse(query, Timestamp::UNIX_EPOCH, &TimeZone::UTC).unwrap();
+        index.search(&query, &all, 1_000, Ranking::Time).unwrap().len()
+    };
+    for (query, expected) in [
+        ("tide", 300),
+        ("neap", 1),
+        ("ebb", 3),
+        ("flood", 0),
+        ("surge", 4),
+        ("role:user", 308),
+        ("is:dead", 1),
+        ("-tide", 8),
+    ] {
+        assert_eq!(count(query), expected, "{query}");
+    }
+    assert_eq!(found(&*index, "neap", &all), [7]);
+    assert_eq!(
+        index
+            .search(&Query::parse("tide", Timestamp::UNIX_EPOCH, &TimeZone::UTC).unwrap(), &all, 1, Ranking::Time)
+            .unwrap()[0]
+            .record,
+        300
+    );
+    // The same as in an index that has read everything at once.
+    let own = |index: &dyn Index, name: &str| {
+        let of = id(index, name);
+        let digests = index.digests().unwrap().into_iter().filter(|((source, _, _), _)| *source == of);
+        digests
+            .map(|((_, record, part), digest)| (record, part, digest))
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    let names = ["a", "b", "d"];
+    let (before, rows) = (names.map(|name| own(&*index, name)), index.digests().unwrap().len());
+    assert_eq!(rows, 308, "nothing is left over");
+    index.clear().unwrap();
+    let mut of_a = parts("tide", 0..301);
+    (of_a[5].labels, of_a[7].words) = ([Label::Dead].into_iter().collect(), "neap".to_owned());
+    of_a[7].length = 4;
+    index
+        .store(vec![
+            learned("a", 11, Texts::Whole(of_a)),
+            learned("b", 20, Texts::Whole(parts("ebb", 0..3))),
+            learned("d", 43, Texts::Whole(parts("surge", 0..4))),
+        ])
+        .unwrap();
+    assert_eq!(names.map(|name| own(&*index, name)), before);
 }

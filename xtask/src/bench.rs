@@ -144,7 +144,8 @@ fn are_all(home: &Path, printed: &Path) -> Result<bool, Box<dyn std::error::Erro
 /// What `lib/benches/recording` measures: the recorder against the system calls.
 fn recording() -> Outcome {
     let folder = shell::root().join("target/bench");
-    let mut command = shell::command("cargo bench --profile dist --quiet --package scrollback-lib --bench recording --");
+    let mut command =
+        shell::command("cargo bench --profile dist --quiet --package scrollback-lib --bench recording --");
     let text = printed(command.arg(&folder))?;
     let row = |name: &str| {
         let cells: Vec<&str> =
@@ -254,7 +255,8 @@ struct Row {
 impl Measured {
     /// Measures a home, or one file.
     fn of(path: &Path) -> Result<Measured, Box<dyn std::error::Error>> {
-        let mut command = shell::command("cargo bench --profile dist --quiet --package scrollback-lib --bench limits --");
+        let mut command =
+            shell::command("cargo bench --profile dist --quiet --package scrollback-lib --bench limits --");
         let text = printed(command.arg(path))?;
         let row = |line: &str| {
             let mut cells = line.split('\t');

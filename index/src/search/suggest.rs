@@ -100,6 +100,10 @@ impl Archive {
                     indexed.push(respelled);
                 }
             }
+            // There is no end of other letters to try.
+            if !word.is_ascii() && !indexed.iter().any(|known| distance(word, known).is_some()) {
+                indexed = self.ask(|index| index.words_like(&first.to_string()))?;
+            }
         }
         vocabulary.extend(indexed.iter().map(String::as_str));
         for near in similar(word, vocabulary.into_iter()).into_iter().take(TRIED) {

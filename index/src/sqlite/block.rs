@@ -2,13 +2,14 @@
 //! than to read a block of them.
 //!
 //! ```text
-//! count │ of each column: widths, base │ of each column: the values, each as wide as the greatest needs │ checksum
+//! first row, session, count │ of each column: widths, base │ of each column: the values, as wide as the greatest needs │ checksum
 //! ```
 //!
 //! A column's base is its smallest number but 0, and a value is how far a number is above it, plus one; 0 stands for itself. So one row
 //! is read without those before it, and takes some twenty bytes.
 
 use crate::checked::{with_sum, without_sum};
+use crate::index::SourceId;
 use crate::query::Labels;
 
 /// The most rows in a block. Fewer take more room, more have older rows beside the newest one.
@@ -32,6 +33,22 @@ pub(super) struct PartRow {
     /// Whether it was forgotten: the rows after it keep their numbers.
     pub(super) is_gone: bool,
 }
+
+/// What is left of a row that was forgotten.
+pub(super) const GONE_ROW: PartRow = PartRow {
+    record: 0,
+    part: 0,
+    role: 0,
+    labels: Labels::from_bits(0),
+    tool: 0,
+    files: 0,
+    model: 0,
+    at: None,
+    repeat: 0,
+    length: 0,
+    is_cut: false,
+    is_gone: true,
+};
 
 const COLUMNS: usize = 10;
 
@@ -79,11 +96,15 @@ impl PartRow {
     }
 }
 
+/// The number of a row is less: whatever is done with it, it does not overflow.
+const ROWS_LIMIT: i64 = 1 << 48;
+
 /// The bytes of a block.
-pub(super) fn to_bytes(rows: &[PartRow]) -> Vec<u8> {
+pub(super) fn to_bytes(first: i64, source: SourceId, rows: &[PartRow]) -> Vec<u8> {
     debug_assert!(rows.len() <= BLOCK_ROWS, "{} rows", rows.len());
     let rows: Vec<[u64; COLUMNS]> = rows.iter().map(PartRow::numbers).collect();
-    let (mut head, mut values) = (vec![rows.len() as u8], Vec::new());
+    let (mut head, mut values) = (whose(first, source).to_vec(), Vec::new());
+    head.push(rows.len() as u8);
     for column in 0..COLUMNS {
         let numbers = || rows.iter().map(move |row| row[column]);
         let base = numbers().filter(|number| *number > 0).min().unwrap_or(0);
@@ -96,6 +117,14 @@ pub(super) fn to_bytes(rows: &[PartRow]) -> Vec<u8> {
     }
     head.append(&mut values);
     with_sum(head)
+}
+
+/// What says that a block is the one that it is taken for.
+fn whose(first: i64, source: SourceId) -> [u8; 16] {
+    let mut whose = [0; 16];
+    whose[..8].copy_from_slice(&first.to_le_bytes());
+    whose[8..].copy_from_slice(&source.0.to_le_bytes());
+    whose
 }
 
 /// In how many bytes a number fits.
@@ -119,9 +148,11 @@ struct Column {
 }
 
 impl Block {
-    /// A block as it was stored; `None` if it is damaged.
-    pub(super) fn of_bytes(stored: &[u8]) -> Option<Block> {
-        let bytes = without_sum(stored)?;
+    /// A block as it was stored; `None` if it is damaged, or another one.
+    pub(super) fn of_bytes(first: i64, source: SourceId, stored: &[u8]) -> Option<Block> {
+        let bytes = without_sum(stored)?
+            .strip_prefix(&whose(first, source))
+            .filter(|_| (0..ROWS_LIMIT).contains(&first))?;
         let count = usize::from(*bytes.first()?);
         let (mut at, mut columns) = (1, [Column::default(); COLUMNS]);
         for column in &mut columns {
@@ -212,7 +243,9 @@ mod tests {
 
         #[test]
         fn rows_come_back_as_they_were(rows in prop::collection::vec(any_row(), 0..=BLOCK_ROWS)) {
-            let block = Block::of_bytes(&to_bytes(&rows)).unwrap();
+            let (bytes, whose) = (to_bytes(7, SourceId(3), &rows), SourceId(3));
+            prop_assert!(Block::of_bytes(8, whose, &bytes).is_none() && Block::of_bytes(7, SourceId(4), &bytes).is_none());
+            let block = Block::of_bytes(7, whose, &bytes).unwrap();
             prop_assert_eq!(block.rows(), rows.clone());
             for (position, row) in rows.iter().enumerate() {
                 prop_assert_eq!(block.row(position), Some(*row).filter(|row| !row.is_gone));
@@ -222,9 +255,11 @@ mod tests {
 
         #[test]
         fn other_bytes_are_no_block(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            prop_assert!(Block::of_bytes(&bytes).is_none());
+            let whose = SourceId(3);
+            prop_assert!(Block::of_bytes(7, whose, &bytes).is_none());
             // A sum that fits does not make them one that reads beyond its end.
-            if let Some(block) = Block::of_bytes(&with_sum(bytes)) {
+            let bytes = with_sum([&super::whose(7, whose), &bytes[..]].concat());
+            if let Some(block) = Block::of_bytes(7, whose, &bytes) {
                 prop_assert_eq!(block.rows().len(), block.count());
             }
         }
@@ -247,7 +282,7 @@ mod tests {
             is_gone: false,
         };
         let rows: Vec<PartRow> = (0..BLOCK_ROWS as u32).map(row).collect();
-        let bytes = to_bytes(&rows).len() / BLOCK_ROWS;
+        let bytes = to_bytes(0, SourceId(1), &rows).len() / BLOCK_ROWS;
         assert!(bytes <= 24, "{bytes}");
     }
 }

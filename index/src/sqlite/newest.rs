@@ -35,6 +35,8 @@ impl SqliteIndex {
         limit: usize,
         by: Ranking,
     ) -> rusqlite::Result<Vec<Match>> {
+        // Another process may store, or give a row to another part, between the steps of an answer.
+        let _as_of_now = self.connection.unchecked_transaction()?;
         let statement = statement::of(query, &self.connection)?;
         let selection = Selection { statement, sources: sources.iter().collect(), by };
         let (mut found, first) = self.last_stored(&selection, limit.saturating_add(1))?;
@@ -48,8 +50,7 @@ impl SqliteIndex {
         let mut step = firsts.len().saturating_sub(others.len()).max(1);
         // Each question counts anew in how many texts the words are, or joins all words that begin so: one, then, over what is between
         // the blocks, too.
-        let has_beginning = selection.statement.words.as_ref().is_some_and(|words| words.contains('*'));
-        let is_slow_to_begin = by == Ranking::Words || has_beginning;
+        let is_slow_to_begin = by == Ranking::Words || selection.statement.has_beginning;
         loop {
             let newer = others.partition_point(|(_, newest)| *newest >= oldest);
             if newer == 0 {
@@ -116,7 +117,7 @@ impl SqliteIndex {
                 .map_or(ControlFlow::Continue(()), |found| visit(number, Match { rank: found.rank + rank, ..found })))
         };
         let Some(words) = &statement.words else {
-            let sql = "select first from times where first > ?1 and first < ?2 order by first desc";
+            let sql = "select first from parts where first > ?1 and first < ?2 order by first desc";
             let mut all = self.connection.prepare_cached(sql)?;
             let range = params![rows.start - BLOCK_ROWS as i64, rows.end];
             for first in all.query_map(range, |row| row.get::<_, i64>(0))? {
@@ -191,8 +192,9 @@ impl Blocks<'_> {
             Some(current) if current.position(row).is_some() => current,
             _ => {
                 let read = |row: &Row<'_>| {
-                    let rows = Block::of_bytes(row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
-                    Ok(ReadBlock { first: row.get(0)?, source: SourceId(row.get(1)?), rows })
+                    let (first, source) = (row.get(0)?, SourceId(row.get(1)?));
+                    let rows = Block::of_bytes(first, source, row.get_ref(2)?.as_blob()?).ok_or_else(damaged)?;
+                    Ok(ReadBlock { first, source, rows })
                 };
                 let block = self.read.query_row([row], read).optional()?;
                 block.filter(|block| block.position(row).is_some()).ok_or_else(damaged)?
@@ -218,16 +220,6 @@ impl Blocks<'_> {
             rank: if selection.by == Ranking::Length { f64::from(row.length) } else { 0.0 },
         }))
     }
-}
-
-/// The number that the next row gets.
-pub(super) fn next_row(connection: &Connection) -> rusqlite::Result<i64> {
-    let sql = "select first, rows from parts order by first desc limit 1";
-    let after = |row: &Row<'_>| {
-        let last = Block::of_bytes(row.get_ref(1)?.as_blob()?).ok_or_else(damaged)?;
-        Ok(row.get::<_, i64>(0)? + last.count() as i64)
-    };
-    Ok(connection.query_row(sql, [], after).optional()?.unwrap_or(0))
 }
 
 /// What SQLite itself says of a file that is not as it was written.

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 const APPLICATION_ID: i64 = 0x7363_726c;
 
 /// Changes with every change of the tables, and of what is counted.
-const VERSION: i64 = 11;
+const VERSION: i64 = 12;
 
 /// How long a process waits for another one that writes.
 const BUSY: Duration = Duration::from_secs(10);
@@ -163,11 +163,10 @@ pub(super) fn is_unusable(error: &Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
     match error {
         Error::Database { source: rusqlite::Error::InvalidQuery, .. } => true,
-        // What was stored has another type now, or a table has other columns.
+        // What was stored has another type now.
         Error::Database {
             source:
-                rusqlite::Error::SqlInputError { .. }
-                | rusqlite::Error::InvalidColumnType(..)
+                rusqlite::Error::InvalidColumnType(..)
                 | rusqlite::Error::FromSqlConversionFailure(..)
                 | rusqlite::Error::IntegralValueOutOfRange(..)
                 | rusqlite::Error::Utf8Error(..),

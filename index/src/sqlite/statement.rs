@@ -1,5 +1,7 @@
 //! From a question to what an index can decide: words as an expression of FTS5, everything else as a condition on the rows of parts.
 
+use std::cell::Cell;
+
 use hashbrown::HashSet;
 use rusqlite::Connection;
 
@@ -11,6 +13,8 @@ use crate::words::fold;
 pub(super) struct Statement {
     /// What the words must match; `None` if the condition alone decides.
     pub(super) words: Option<String>,
+    /// Whether all words that begin in some way are among them.
+    pub(super) has_beginning: bool,
     /// What else must be true of a part.
     pub(super) condition: Condition,
 }
@@ -37,9 +41,9 @@ pub(super) enum Condition {
 /// What a name of a part names; these numbers are in index files.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Naming {
-    Tool,
-    Files,
-    Model,
+    Tool = 0,
+    Files = 1,
+    Model = 2,
 }
 
 impl Condition {
@@ -80,7 +84,9 @@ pub(super) fn of(query: &Query, connection: &Connection) -> Result<Statement> {
             Piece::Condition(condition) => (None, vec![condition]),
         },
     };
-    Ok(Statement { words, condition: Condition::All(condition) })
+    // Words are letters and digits.
+    let has_beginning = words.as_ref().is_some_and(|words| words.contains('*'));
+    Ok(Statement { words, has_beginning, condition: Condition::All(condition) })
 }
 
 /// A statement while it is written.
@@ -91,9 +97,7 @@ struct Writing<'c> {
 impl Writing<'_> {
     fn piece(&self, expr: &Expr) -> Result<Piece> {
         Ok(match expr {
-            Expr::Term(term) => {
-                Piece::Words(term_words(term, &|word| has_word(self.connection, word).unwrap_or(false)))
-            }
+            Expr::Term(term) => Piece::Words(self.term(term)?),
             Expr::Filter(filter) => Piece::Condition(self.filter(filter)?),
             // The archive reads the texts of such questions.
             Expr::Regex(_) => Piece::Condition(Condition::All(Vec::new())),
@@ -118,6 +122,18 @@ impl Writing<'_> {
                 }
             }
         })
+    }
+
+    fn term(&self, term: &Term) -> Result<String> {
+        let failure = Cell::new(None);
+        let is_word = |word: &str| {
+            has_word(self.connection, word).unwrap_or_else(|error| {
+                failure.set(Some(error));
+                false
+            })
+        };
+        let words = term_words(term, &is_word);
+        failure.into_inner().map_or(Ok(words), Err)
     }
 
     /// Everything at once: the words that FTS5 decides together, and the rest.

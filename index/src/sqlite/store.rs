@@ -4,9 +4,9 @@
 //! returns some or resolves a conflict. So those come first, and then only plain inserts of one row each.
 
 use hashbrown::{HashMap, HashSet};
-use rusqlite::{CachedStatement, OptionalExtension, Transaction, params};
+use rusqlite::{CachedStatement, OptionalExtension, Row, Transaction, params};
 
-use super::block::{self, BLOCK_ROWS, Block, PartRow};
+use super::block::{self, BLOCK_ROWS, Block, GONE_ROW, PartRow};
 use super::newest::{self, NEVER};
 use super::statement::Naming;
 use crate::card::Depth;
@@ -124,16 +124,46 @@ fn store_parts(transaction: &Transaction<'_>, parts: Vec<(SourceId, Part)>) -> r
     let mut names = Names::new(transaction);
     let named = parts.iter().map(|(_, part)| names.of(part)).collect::<rusqlite::Result<Vec<_>>>()?;
     let mut storing = Storing::new(transaction)?;
-    let mut first = newest::next_row(transaction)?;
+    let mut last = LastBlock::read(transaction)?;
     let (mut parts, mut named) = (parts.as_slice(), named.as_slice());
     while let Some((source, _)) = parts.first() {
-        let of_source = parts.iter().take(BLOCK_ROWS).take_while(|(other, _)| other == source).count();
+        // A session that grows fills its block.
+        if *source != last.source || last.rows.len() >= BLOCK_ROWS {
+            last = LastBlock { first: last.end(), source: *source, rows: Vec::new() };
+        }
+        let room = BLOCK_ROWS - last.rows.len();
+        let of_source = parts.iter().take(room).take_while(|(other, _)| other == source).count();
         let (lot, others) = parts.split_at(of_source);
         let (their_names, other_names) = named.split_at(of_source);
-        storing.block(first, *source, lot, their_names)?;
-        (parts, named, first) = (others, other_names, first + of_source as i64);
+        storing.rows(&mut last, lot, their_names)?;
+        (parts, named) = (others, other_names);
     }
     Ok(())
+}
+
+/// The block with the last rows.
+struct LastBlock {
+    first: i64,
+    source: SourceId,
+    rows: Vec<PartRow>,
+}
+
+impl LastBlock {
+    fn read(transaction: &Transaction<'_>) -> rusqlite::Result<LastBlock> {
+        let sql = "select first, source, rows from parts order by first desc limit 1";
+        let read = |row: &Row<'_>| {
+            let (first, source) = (row.get(0)?, SourceId(row.get(1)?));
+            let block = Block::of_bytes(first, source, row.get_ref(2)?.as_blob()?).ok_or_else(newest::damaged)?;
+            Ok(LastBlock { first, source, rows: block.rows() })
+        };
+        let last = transaction.query_row(sql, [], read).optional()?;
+        Ok(last.unwrap_or(LastBlock { first: 0, source: SourceId(0), rows: Vec::new() }))
+    }
+
+    /// The number that the next row gets.
+    fn end(&self) -> i64 {
+        self.first + self.rows.len() as i64
+    }
 }
 
 /// The statements that store parts.
@@ -147,21 +177,15 @@ struct Storing<'t> {
 impl Storing<'_> {
     fn new<'t>(transaction: &'t Transaction<'t>) -> rusqlite::Result<Storing<'t>> {
         Ok(Storing {
-            rows: transaction.prepare_cached("insert into parts values (?1, ?2, ?3)")?,
-            time: transaction.prepare_cached("insert into times values (?1, ?2)")?,
+            rows: transaction.prepare_cached("insert or replace into parts values (?1, ?2, ?3)")?,
+            time: transaction.prepare_cached("insert or replace into times values (?1, ?2)")?,
             rest: transaction.prepare_cached("insert into rests values (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?,
             words: transaction.prepare_cached("insert into words(rowid, split, whole) values (?1, ?2, ?3)")?,
         })
     }
 
-    /// Stores parts of one session as a block.
-    fn block(
-        &mut self,
-        first: i64,
-        source: SourceId,
-        parts: &[(SourceId, Part)],
-        names: &[[u32; 3]],
-    ) -> rusqlite::Result<()> {
+    /// Stores parts of one session behind the rows of a block.
+    fn rows(&mut self, block: &mut LastBlock, parts: &[(SourceId, Part)], names: &[[u32; 3]]) -> rusqlite::Result<()> {
         let row = |((_, part), [tool, files, model]): (&(SourceId, Part), &[u32; 3])| PartRow {
             record: part.record,
             part: part.part,
@@ -176,11 +200,13 @@ impl Storing<'_> {
             is_cut: part.rest.is_some(),
             is_gone: false,
         };
-        let rows: Vec<PartRow> = parts.iter().zip(names).map(row).collect();
-        let newest = parts.iter().filter_map(|(_, part)| part.at).max().unwrap_or(NEVER);
-        self.rows.execute(params![first, source.0, block::to_bytes(&rows)])?;
+        let begin = block.end();
+        block.rows.extend(parts.iter().zip(names).map(row));
+        let LastBlock { first, source, rows } = &*block;
+        let newest = rows.iter().filter_map(|row| row.at).max().unwrap_or(NEVER);
+        self.rows.execute(params![first, source.0, block::to_bytes(*first, *source, rows)])?;
         self.time.execute(params![first, newest])?;
-        for (number, (_, part)) in (first..).zip(parts) {
+        for (number, (_, part)) in (begin..).zip(parts) {
             if let Some(Rest { bytes, span, words }) = &part.rest {
                 let (offset, length) = span.map(|(offset, length)| (offset as i64, length)).unzip();
                 let words = with_sum(words.as_bytes().to_vec());
@@ -199,19 +225,26 @@ fn change_rows(
     mut change: impl FnMut(i64, &mut PartRow) -> rusqlite::Result<bool>,
 ) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached("select first, rows from parts where source = ?1")?;
-    let read = |row: &rusqlite::Row<'_>| {
-        let block = Block::of_bytes(row.get_ref(1)?.as_blob()?).ok_or_else(newest::damaged)?;
-        Ok((row.get(0)?, block.rows()))
+    let read = |row: &Row<'_>| {
+        let first = row.get(0)?;
+        let block = Block::of_bytes(first, source, row.get_ref(1)?.as_blob()?).ok_or_else(newest::damaged)?;
+        Ok((first, block.rows()))
     };
     let blocks = statement.query_map([source.0], read)?.collect::<rusqlite::Result<Vec<(i64, Vec<PartRow>)>>>()?;
     let mut store = transaction.prepare_cached("update parts set rows = ?2 where first = ?1")?;
+    let mut forget = ["delete from parts where first = ?1", "delete from times where first = ?1"]
+        .map(|sql| transaction.prepare_cached(sql))
+        .into_iter()
+        .collect::<rusqlite::Result<Vec<_>>>()?;
     for (first, mut rows) in blocks {
         let mut has_changed = false;
         for (number, row) in (first..).zip(&mut rows).filter(|(_, row)| !row.is_gone) {
             has_changed |= change(number, row)?;
         }
-        if has_changed {
-            store.execute(params![first, block::to_bytes(&rows)])?;
+        if rows.iter().all(|row| row.is_gone) {
+            forget.iter_mut().try_for_each(|forget| forget.execute([first]).map(drop))?;
+        } else if has_changed {
+            store.execute(params![first, block::to_bytes(first, source, &rows)])?;
         }
     }
     Ok(())
@@ -233,13 +266,17 @@ fn move_records(transaction: &Transaction<'_>, source: SourceId, growth: &Growth
 /// Forgets what is known of records that have grown. Returns how many bytes of them were not indexed.
 fn forget_records(transaction: &Transaction<'_>, source: SourceId, growth: &Growth) -> rusqlite::Result<i64> {
     let grown: HashSet<u32> = growth.records.iter().copied().collect();
+    if grown.is_empty() {
+        return Ok(0);
+    }
     let mut forgetting = Forgetting::new(transaction)?;
     change_rows(transaction, source, |number, row| {
-        row.is_gone = grown.contains(&row.record);
-        if row.is_gone {
+        let has_grown = grown.contains(&row.record);
+        if has_grown {
             forgetting.row(number, row)?;
+            *row = GONE_ROW;
         }
-        Ok(row.is_gone)
+        Ok(has_grown)
     })?;
     Ok(forgetting.cut_bytes)
 }
@@ -285,10 +322,11 @@ impl Forgetting<'_> {
 /// Forgets the names that no part has any more: paths of files can be private.
 pub(super) fn forget_names(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     let mut used = HashSet::new();
-    let mut statement = transaction.prepare_cached("select rows from parts")?;
+    let mut statement = transaction.prepare_cached("select first, source, rows from parts")?;
     let mut blocks = statement.query([])?;
     while let Some(row) = blocks.next()? {
-        let block = Block::of_bytes(row.get_ref(0)?.as_blob()?).ok_or_else(newest::damaged)?;
+        let (first, source) = (row.get(0)?, SourceId(row.get(1)?));
+        let block = Block::of_bytes(first, source, row.get_ref(2)?.as_blob()?).ok_or_else(newest::damaged)?;
         let rows = block.rows().into_iter().filter(|row| !row.is_gone);
         used.extend(rows.flat_map(|row| [row.tool, row.files, row.model]));
     }

@@ -6,7 +6,8 @@ use super::{ours, printed, timed};
 use crate::{Outcome, shell};
 
 pub(super) fn run(home: &Path) -> Outcome {
-    let mut command = shell::command("cargo bench --profile dist --quiet --package scrollback-index --bench archive --");
+    let mut command =
+        shell::command("cargo bench --profile dist --quiet --package scrollback-index --bench archive --");
     let text = printed(command.arg(home))?;
     let row = |name: &str| {
         let cells: Vec<&str> =

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A hash is eight bytes. Every other number is a `varint`, and a time or a place the difference to the one before it: facts are in
-//! file order. Whatever is not exactly such a list is damaged.
+//! file order. What is no such list is damaged; whether it is the one that was stored, a checksum tells.
 
 use super::{ABSURD_TOKENS, EventFact, EventKind, Origin, RequestCost, RequestFact, SessionCounts, Tokens};
 use crate::model::record::{Cost, SessionId};
@@ -70,8 +70,9 @@ impl SessionCounts {
         let models = left.list(TEXT_BYTES, Unpacker::text)?;
         let tools = left.list(TEXT_BYTES, Unpacker::text)?;
         let origins = left.list(ORIGIN_BYTES, |left| {
-            let dialect = left.list(TEXT_BYTES, Unpacker::text)?.pop();
-            Some(Origin { dialect, session: SessionId(left.text()?) })
+            let mut dialects = left.list(TEXT_BYTES, Unpacker::text)?;
+            let dialect = dialects.pop();
+            dialects.is_empty().then_some(Origin { dialect, session: SessionId(left.text()?) })
         })?;
         let replays = left.list(TEXT_BYTES, |left| left.text().map(SessionId))?;
         let files = left.list(HASH_BYTES, Unpacker::hash)?;
@@ -271,6 +272,9 @@ impl Unpacker<'_> {
         let (bits, left) = self.bytes.split_first_chunk()?;
         self.bytes = left;
         let bits = u16::from_le_bytes(*bits);
+        if bits >= HAS_ABSURD << 1 {
+            return None;
+        }
         let has = |bit: u16| bits & bit != 0;
         let id = self.hash()?;
         let at = self.known(has(HAS_TIME), Self::time)?;
