@@ -170,6 +170,8 @@ impl LastBlock {
 struct Storing<'t> {
     rows: CachedStatement<'t>,
     time: CachedStatement<'t>,
+    more_rows: CachedStatement<'t>,
+    later_time: CachedStatement<'t>,
     rest: CachedStatement<'t>,
     words: CachedStatement<'t>,
 }
@@ -177,8 +179,10 @@ struct Storing<'t> {
 impl Storing<'_> {
     fn new<'t>(transaction: &'t Transaction<'t>) -> rusqlite::Result<Storing<'t>> {
         Ok(Storing {
-            rows: transaction.prepare_cached("insert or replace into parts values (?1, ?2, ?3)")?,
-            time: transaction.prepare_cached("insert or replace into times values (?1, ?2)")?,
+            rows: transaction.prepare_cached("insert into parts values (?1, ?2, ?3)")?,
+            time: transaction.prepare_cached("insert into times values (?1, ?2)")?,
+            more_rows: transaction.prepare_cached("update parts set rows = ?2 where first = ?1")?,
+            later_time: transaction.prepare_cached("update times set newest = ?2 where first = ?1")?,
             rest: transaction.prepare_cached("insert into rests values (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?,
             words: transaction.prepare_cached("insert into words(rowid, split, whole) values (?1, ?2, ?3)")?,
         })
@@ -204,8 +208,14 @@ impl Storing<'_> {
         block.rows.extend(parts.iter().zip(names).map(row));
         let LastBlock { first, source, rows } = &*block;
         let newest = rows.iter().filter_map(|row| row.at).max().unwrap_or(NEVER);
-        self.rows.execute(params![first, source.0, block::to_bytes(*first, *source, rows)])?;
-        self.time.execute(params![first, newest])?;
+        let bytes = block::to_bytes(*first, *source, rows);
+        if begin == *first {
+            self.rows.execute(params![first, source.0, bytes])?;
+            self.time.execute(params![first, newest])?;
+        } else {
+            self.more_rows.execute(params![first, bytes])?;
+            self.later_time.execute(params![first, newest])?;
+        }
         for (number, (_, part)) in (begin..).zip(parts) {
             if let Some(Rest { bytes, span, words }) = &part.rest {
                 let (offset, length) = span.map(|(offset, length)| (offset as i64, length)).unzip();
