@@ -89,6 +89,44 @@ fn a_fork_and_a_conversion_change_no_number() {
     assert_eq!((&left["usage"], &left["turns"]), (&before["usage"], &before["turns"]));
 }
 
+/// The files that a session begins in are not in its own: what was counted with them does not count without.
+#[test]
+fn what_a_session_begins_in_counts_as_long_as_it_is_there() {
+    let env = TestEnv::new();
+    let folder = env.home().join(".codex/sessions/2026/10/02");
+    fs::create_dir_all(&folder).unwrap();
+    let segments = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus/codex/segments");
+    let mut files: Vec<_> = fs::read_dir(segments).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.extension().is_some_and(|ending| ending == "jsonl"));
+    files.sort();
+    let files: Vec<_> = files
+        .iter()
+        .map(|file| {
+            let copy = folder.join(file.file_name().unwrap());
+            fs::copy(file, &copy).unwrap();
+            copy
+        })
+        .collect();
+    let is_counted_as_read = |when: &str| {
+        let (known, read) = (["stats", "--all", "--json"], ["stats", "--all", "--json", "--no-redact"]);
+        let (known, read) = (env.run(&known), env.run(&read));
+        assert_eq!((&known.out, known.code), (&read.out, read.code), "{when}");
+        known.out
+    };
+    env.run(&["index"]);
+    let whole = is_counted_as_read("all there");
+    fs::remove_file(&files[0]).unwrap();
+    assert_ne!(is_counted_as_read("the first file is gone"), whole);
+    env.run(&["index"]);
+    is_counted_as_read("and that is indexed");
+    let last = files.last().unwrap();
+    let lines = fs::read_to_string(last).unwrap();
+    fs::write(last, lines.split_inclusive('\n').take(2).collect::<String>()).unwrap();
+    is_counted_as_read("and the last one is cut");
+    env.run(&["index"]);
+    is_counted_as_read("and that is indexed, too");
+}
+
 #[test]
 fn rows_have_a_name_for_each_level() {
     let env = TestEnv::new();

@@ -8,9 +8,10 @@ use scrollback::{Error as ReadError, Session, Source};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::archive::{Archive, Reader};
+use crate::card::Depth;
 use crate::checked::{with_sum, without_sum};
 use crate::decoded::decoded;
-use crate::index::{Place, SourceId};
+use crate::index::SourceId;
 use crate::prices::{self, PRICES};
 
 /// What an index stores of a session for counting, and the stamp of its files then.
@@ -41,9 +42,14 @@ impl Archive {
         is_in_scope: &(dyn Fn(&SessionRow) -> bool + Sync),
         on_counted: &(dyn Fn() + Sync),
     ) -> Counted {
-        let known = self.known();
-        let known_of = |source: &Source| known.get(&Place::of(source)).map(|known| (known.id, known.stamp));
-        let wanted: HashMap<SourceId, u64> = sessions.iter().filter_map(|(_, source)| known_of(source)).collect();
+        let all = self.known();
+        // What is missing elsewhere leaves what is known of a session as it was, or changes the files that it is read from.
+        let known_of = |(row, source): &(Box<SessionRow>, Source)| {
+            let known = self.holding(&all, source, Depth::Ends).filter(|_| !row.base_is_missing);
+            known.map(|known| (known.id, known.stamp))
+        };
+        let known: Vec<Option<(SourceId, u64)>> = sessions.iter().map(known_of).collect();
+        let wanted: HashMap<SourceId, u64> = known.iter().copied().flatten().collect();
         let stored = self.ask(|index| {
             let read = |each: &mut dyn FnMut(_)| {
                 index.each_counts(&mut |id, StoredCounts { stamp, bytes }| {
@@ -55,17 +61,18 @@ impl Archive {
             decoded(read, |(id, bytes): (SourceId, Vec<u8>)| Some((id, from_bytes(&bytes)?)))
         });
         let mut stored: HashMap<SourceId, SessionCounts> = stored.unwrap_or_default().into_iter().collect();
-        let stored: Vec<_> = sessions.iter().map(|(_, source)| stored.remove(&known_of(source)?.0)).collect();
+        let stored: Vec<_> = known.iter().map(|known| stored.remove(&(*known)?.0)).collect();
         let (places, now) = (self.places.clone(), self.now);
         let reader = Reader { places: &places, now };
-        let count = |((row, source), stored): (&(Box<SessionRow>, Source), Option<SessionCounts>)| {
+        let count = |(((row, source), known), stored): ((&(Box<SessionRow>, Source), _), Option<SessionCounts>)| {
             let (counts, learned) = match stored {
                 Some(counts) => (Ok(counts), None),
                 None => {
                     let stamp = source.stamp();
                     let counts = reader.session(source, None).and_then(|session| priced(&session));
                     // What was appended in the meantime is counted next time.
-                    let known = known_of(source).filter(|(_, known)| Some(*known) == stamp);
+                    let known: Option<(SourceId, u64)> = known;
+                    let known = known.filter(|(_, known)| Some(*known) == stamp);
                     let learned = |((id, stamp), counts)| (id, StoredCounts { stamp, bytes: to_bytes(counts) });
                     let learned = known.zip(counts.as_ref().ok()).map(learned);
                     (counts, learned)
@@ -74,7 +81,7 @@ impl Archive {
             on_counted();
             (counts, is_in_scope(row), learned)
         };
-        let done: Vec<_> = sessions.par_iter().zip(stored).map(count).collect();
+        let done: Vec<_> = sessions.par_iter().zip(known).zip(stored).map(count).collect();
         let (mut counted, mut learned) = (Counted::default(), HashMap::new());
         for ((row, source), (counts, is_in_scope, stored)) in sessions.into_iter().zip(done) {
             match counts {

@@ -61,7 +61,8 @@ fn store_session(
         }
         // Another process was here in the meantime.
         (Texts::Grown(_), _) => None,
-        (_, Some(before)) if before.stamp == stamp && before.depth >= depth as i64 => None,
+        // A stamp of 0 is that of no files: such a session is stored each time.
+        (_, Some(before)) if before.stamp == stamp && stamp != 0 && before.depth >= depth as i64 => None,
         (_, Some(before)) => {
             if before.depth >= Depth::Text as i64 {
                 forget_texts(transaction, before.id)?;
