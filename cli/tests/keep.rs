@@ -331,7 +331,7 @@ fn an_index_is_compared_with_the_sessions() {
     let right = agent.run(&["index", "--verify", "--json"]);
     assert_eq!((right.code, right.json()["sessions"].as_u64(), right.json()["parts"].as_u64()), (0, Some(1), Some(2)));
     let database = rusqlite::Connection::open(&path).unwrap();
-    for change in ["update parts set role = 3 where record = 0", "delete from words where rowid = 2"] {
+    for change in ["update cards set card = requests", "delete from words where rowid = 1"] {
         database.execute_batch(&format!("begin; {change}; commit")).unwrap();
         let wrong = agent.run(&["index", "--verify", "--json"]);
         assert_eq!((wrong.code, wrong.json()["wrong"].as_array().unwrap().len()), (1, 1), "{change}");
